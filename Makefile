@@ -1,0 +1,117 @@
+# Everything that is done to this repository by hand or by CI is a target here.
+# `make check` is CI, word for word; `make quick` is for before each commit.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-print-directory
+
+GO     ?= go
+# Tools live in tools.mod, so that go.mod lists what ships; templ alone stands
+# in go.mod, at the version of its runtime.
+TOOL   := $(GO) tool -modfile=tools.mod
+# The race detector watches our code; in the SQLite driver, which is C made Go,
+# it costs a factor of 16 and finds nothing of ours.
+RACE   := -race -gcflags='modernc.org/sqlite/lib=-race=false' -gcflags='modernc.org/libc=-race=false'
+# Counts tests, fails on a skipped one and when none ran; see scripts/gotest.
+GOTEST := $(GO) run ./scripts/gotest $(if $(GOTEST_TALLY),-tally '$(GOTEST_TALLY)')
+# Once the conformance suite exists, a run must have seen both databases.
+BOTH   := $(if $(wildcard store/storetest),-want '/sqlite' -want '/postgres')
+GOFILES = find . -name '*.go' -not -name '*_templ.go' -not -path './node_modules/*' -print0 | xargs -0 -r
+
+# need stops a target whose package is not there, lest it seem to have passed.
+need = test -d $(1) || { echo "make $@: there is no $(1)/ yet, so nothing was run" >&2; exit 1; }
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## fetch what developing needs: modules, tools, PostgreSQL, a C compiler for -race
+	@$(GO) version
+	$(GO) mod download
+	$(GO) mod download -modfile=tools.mod
+	@$(MAKE) cc
+	scripts/postgres -- true
+
+.PHONY: cc
+cc:
+	@command -v "$${CC:-gcc}" >/dev/null || scripts/apt-install gcc libc6-dev
+
+.PHONY: dev
+dev: ## serve, and start again at each change of a page
+	@compgen -G 'views/**/*.templ' >/dev/null || { echo "make dev: there are no pages yet" >&2; exit 1; }
+	$(GO) tool templ generate --watch --proxy=http://127.0.0.1:8080 --cmd='$(GO) run .'
+
+.PHONY: generate
+generate: ## write the generated files (from the root only: templ writes paths into them)
+	@if [[ -n "$$(find . -name '*.templ' -not -path './node_modules/*' -print -quit)" ]]; \
+	then $(GO) tool templ generate; else echo 'generate: there is no .templ file yet'; fi
+
+.PHONY: generated
+generated: generate ## fail if a generated file is not current, not committed, or left over
+	@git diff --exit-code -- '*_templ.go'
+	@new=$$(git ls-files --others --exclude-standard -- '*_templ.go'); \
+	[[ -z $$new ]] || { printf 'generated, but not committed:\n%s\n' "$$new" >&2; exit 1; }
+	@git ls-files -- '*_templ.go' | while read -r f; do \
+	[[ -e $${f%_templ.go}.templ ]] || { echo "left over: $$f has no .templ file" >&2; exit 1; }; done
+
+.PHONY: fmt
+fmt: ## format the sources
+	@$(GOFILES) $(TOOL) goimports -local holdfast -w
+	@$(GOFILES) $(TOOL) gofumpt -w
+
+.PHONY: fmt-check
+fmt-check: ## fail if a source is not formatted
+	@bad=$$({ $(GOFILES) $(TOOL) goimports -local holdfast -l; $(GOFILES) $(TOOL) gofumpt -l; } | sort -u); \
+	[[ -z $$bad ]] || { printf 'not formatted (make fmt):\n%s\n' "$$bad" >&2; exit 1; }
+
+.PHONY: vet
+vet: ## go vet, also of what only the crash suite compiles
+	$(GO) vet ./...
+	$(GO) vet -tags crashpoints ./...
+
+.PHONY: lint
+lint: ## golangci-lint with the rules of .golangci.yml
+	$(TOOL) golangci-lint run
+
+.PHONY: test
+test: ## all tests on SQLite and PostgreSQL (installed by apt if it is missing)
+	scripts/postgres -- $(GOTEST) $(BOTH) -- -count=1 -timeout=20m ./...
+
+.PHONY: race
+race: cc ## the same under the race detector
+	CGO_ENABLED=1 scripts/postgres -- $(GOTEST) $(BOTH) -- $(RACE) -count=1 -timeout=30m ./...
+
+.PHONY: quick
+quick: ## vet and unit tests on SQLite alone, in at most 3 minutes: before each commit
+	$(GO) vet ./...
+	@units=$$($(GO) list ./... | grep -Ev '^holdfast/(e2e|bench)(/|$$)'); \
+	env -u TEST_POSTGRES_URL $(GOTEST) -- $$units
+
+.PHONY: crash
+crash: ## kill -9 the real binary at each labelled point, on both databases; prints a table
+	@$(call need,e2e)
+	scripts/postgres -- $(GOTEST) -show -- -count=1 -timeout=30m -tags crashpoints -run TestCrash ./e2e/...
+
+.PHONY: soak
+soak: ## the long tests (TestSoak…), for an hour or more; never in CI
+	@$(call need,e2e)
+	scripts/postgres -- $(GOTEST) -show -- -count=1 -timeout=180m -tags 'crashpoints soak' -run TestSoak ./e2e/...
+
+.PHONY: bench
+bench: ## measure against the bare loops in the same run; prints tables of ratios
+	@$(call need,bench)
+	scripts/postgres -- $(GO) run ./bench
+
+.PHONY: build
+build: ## the binary to ship: ./holdfast
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o holdfast .
+
+.PHONY: darwin
+darwin: ## fail if it does not compile for macOS
+	GOOS=darwin $(GO) build -buildvcs=false ./...
+
+.PHONY: check
+check: ## what CI does, word for word, with the time of each stage
+	@scripts/check
