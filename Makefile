@@ -63,7 +63,7 @@ fmt: ## format the sources
 
 .PHONY: fmt-check
 fmt-check: ## fail if a source is not formatted
-	@bad=$$({ $(GOFILES) $(TOOL) goimports -local holdfast -l; $(GOFILES) $(TOOL) gofumpt -l; } | sort -u); \
+	@bad=$$({ $(GOFILES) $(TOOL) goimports -local holdfast -l; $(GOFILES) $(TOOL) gofumpt -l; } | sed 's|^\./||' | sort -u); \
 	[[ -z $$bad ]] || { printf 'not formatted (make fmt):\n%s\n' "$$bad" >&2; exit 1; }
 
 .PHONY: vet
@@ -92,7 +92,7 @@ quick: ## vet and unit tests on SQLite alone, in at most 3 minutes: before each 
 .PHONY: crash
 crash: ## kill -9 the real binary at each labelled point, on both databases; prints a table
 	@$(call need,e2e)
-	scripts/postgres -- $(GOTEST) -show -- -count=1 -timeout=30m -tags crashpoints -run TestCrash ./e2e/...
+	scripts/postgres -- $(GOTEST) -show -want sqlite -want postgres -- -count=1 -timeout=30m -tags crashpoints -run TestCrash ./e2e/...
 
 .PHONY: soak
 soak: ## the long tests (TestSoak…), for an hour or more; never in CI
