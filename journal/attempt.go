@@ -1,0 +1,68 @@
+package journal
+
+// AttemptState is the state of one request to a model provider (ATT-1).
+type AttemptState string
+
+// The states of an attempt.
+const (
+	AttemptIsPrepared   AttemptState = "prepared"
+	AttemptIsDispatched AttemptState = "dispatched"
+	AttemptIsReceiving  AttemptState = "receiving"
+	AttemptIsSettled    AttemptState = "settled"
+	AttemptHasFailed    AttemptState = "failed"
+	AttemptIsUnknown    AttemptState = "unknown"
+)
+
+// AttemptVerdict is a person's word on an unknown attempt (ATT-6).
+type AttemptVerdict string
+
+// The verdicts on an attempt.
+const (
+	AttemptRetry   AttemptVerdict = "retry"
+	AttemptAbandon AttemptVerdict = "abandon"
+)
+
+// Attempt is one request to a provider.
+type Attempt struct {
+	ID         string
+	SessionID  string
+	TurnID     string
+	Model      string
+	State      AttemptState
+	Resolution AttemptVerdict
+	Seq        int64
+}
+
+var attemptMoves = map[Kind]struct {
+	from []AttemptState
+	to   AttemptState
+}{
+	KindAttemptDispatched: {[]AttemptState{AttemptIsPrepared}, AttemptIsDispatched},
+	KindAttemptReceiving:  {[]AttemptState{AttemptIsDispatched}, AttemptIsReceiving},
+	KindAttemptSettled:    {[]AttemptState{AttemptIsDispatched, AttemptIsReceiving}, AttemptIsSettled},
+	KindAttemptFailed:     {[]AttemptState{AttemptIsPrepared, AttemptIsDispatched, AttemptIsReceiving}, AttemptHasFailed},
+	KindAttemptUnknown:    {[]AttemptState{AttemptIsDispatched, AttemptIsReceiving}, AttemptIsUnknown},
+}
+
+// Apply moves an attempt by one event, or answers conflict if it isn't in a
+// state that the event leaves (CAL-8).
+func (a *Attempt) Apply(ev *Event, body Body) error {
+	if r, ok := body.(*AttemptResolved); ok {
+		if a.State != AttemptIsUnknown || a.Resolution != "" {
+			return Errorf(Conflict, "This attempt is not waiting for a verdict: it is %s.", a.State).With("state", a.State)
+		}
+		a.Resolution = r.Outcome
+		return nil
+	}
+	m, ok := attemptMoves[ev.Kind]
+	if !ok {
+		return nil
+	}
+	for _, s := range m.from {
+		if a.State == s {
+			a.State = m.to
+			return nil
+		}
+	}
+	return Errorf(Conflict, "The attempt is %s; it can't become %s.", a.State, m.to).With("state", a.State)
+}

@@ -1,0 +1,194 @@
+package journal
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Effect is the class of a call (CAL-2).
+type Effect string
+
+// The classes, from the mildest.
+const (
+	EffectRead       Effect = "read"       // may be run again
+	EffectIdempotent Effect = "idempotent" // may be run again with the same key
+	EffectEffect     Effect = "effect"     // never again by itself
+)
+
+// ParseEffect reads a class; what isn't known is an effect (CAL-2).
+func ParseEffect(s string) Effect {
+	switch e := Effect(s); e {
+	case EffectRead, EffectIdempotent:
+		return e
+	}
+	return EffectEffect
+}
+
+// CallState is the state of a call (CAL-3).
+type CallState string
+
+// The states of a call.
+const (
+	CallIsProposed   CallState = "proposed"
+	CallIsWaiting    CallState = "waiting"
+	CallIsRefused    CallState = "refused"
+	CallIsDispatched CallState = "dispatched"
+	CallSucceeded    CallState = "succeeded"
+	CallFailed       CallState = "failed"
+	CallCancelled    CallState = "cancelled"
+	CallIsUnknown    CallState = "unknown"
+)
+
+// Settled reports whether the outcome of a call is recorded.
+func (s CallState) Settled() bool {
+	switch s {
+	case CallSucceeded, CallFailed, CallCancelled, CallIsRefused:
+		return true
+	}
+	return false
+}
+
+// Verdict is what a person found out about an unknown call (CAL-3).
+type Verdict string
+
+// The verdicts.
+const (
+	Happened     Verdict = "happened"
+	DidNotHappen Verdict = "did_not_happen"
+	InPart       Verdict = "in_part"
+	CannotTell   Verdict = "cannot_tell"
+)
+
+// Then says what follows a resolution.
+type Then string
+
+// What may follow.
+const (
+	ThenContinue Then = "continue"
+	ThenStay     Then = "stay"
+)
+
+// AllowedByType says who allowed a call.
+type AllowedByType string
+
+// Who may allow a call.
+const (
+	AllowedByRule   AllowedByType = "rule"
+	AllowedByPreset AllowedByType = "preset"
+	AllowedByPerson AllowedByType = "person"
+	AllowedByGrant  AllowedByType = "grant"
+)
+
+// Resolution is a person's word on an unknown call.
+type Resolution struct {
+	Outcome  Verdict `json:"outcome"`
+	By       string  `json:"by"`
+	At       int64   `json:"at"`
+	Evidence string  `json:"evidence"`
+}
+
+// Call is one tool invocation, from intent to outcome: the projection of its events.
+type Call struct {
+	ID, SessionID, TurnID, Key, Tool string
+	Input                            json.RawMessage
+	InputSHA256                      string
+	Effect                           Effect
+	AttemptID                        string
+	State                            CallState
+	N                                int // dispatches so far
+	ExitCode                         *int
+	Signal, Reason                   string
+	OutputBytes, DroppedBytes        int64
+	Resolution                       *Resolution
+	AllowedBy                        *AllowedBy
+	Process                          *Process
+	ProposedSeq                      int64
+	DispatchedAt, EndedAt, Since     int64
+	Evidence                         []Evidence
+	Feedback                         string // a rejection's message
+}
+
+// Open reports whether the call still has something ahead of it.
+func (c *Call) Open() bool {
+	return c.State == CallIsProposed || c.State == CallIsWaiting || c.State == CallIsDispatched
+}
+
+// Unresolved reports whether a person has to say what became of the call (CAL-6).
+func (c *Call) Unresolved() bool { return c.State == CallIsUnknown && c.Resolution == nil }
+
+// NewCall is the call that an intent opens.
+func NewCall(ev *Event, b *CallProposed) *Call {
+	return &Call{
+		ID: b.CallID, SessionID: ev.SessionID, TurnID: b.TurnID, Key: b.Key, Tool: b.Tool, Input: b.Input,
+		InputSHA256: b.InputSHA256, Effect: b.Effect, AttemptID: deref(b.AttemptID), State: CallIsProposed, ProposedSeq: ev.Seq,
+	}
+}
+
+func (c *Call) refuse(to CallState) error {
+	return Errorf(Conflict, "The call is %s; it can't become %s.", c.State, to).Typed("call-state").With("state", c.State)
+}
+
+// Apply moves the call by one event. It answers conflict if the call isn't in a
+// state that the event leaves; the caller then writes nothing (CAL-8).
+func (c *Call) Apply(ev *Event, body Body) error {
+	switch b := body.(type) {
+	case *PermissionAsked:
+		if c.State != CallIsProposed && c.State != CallIsWaiting {
+			return c.refuse(CallIsWaiting)
+		}
+		c.State = CallIsWaiting
+	case *PermissionReplied:
+		if b.Reply == ReplyReject {
+			c.Feedback = b.Message
+		}
+	case *CallDispatched:
+		return c.dispatch(ev, b)
+	case *CallOutput:
+		c.OutputBytes = max(c.OutputBytes, b.Offset+int64(len(b.Text.S))+b.Text.Bytes)
+		c.DroppedBytes += b.Dropped
+	case *CallSettled:
+		if !c.Open() {
+			return c.refuse(b.State)
+		}
+		c.State, c.ExitCode, c.Signal, c.Reason = b.State, b.ExitCode, b.Signal, b.Reason
+		c.OutputBytes, c.DroppedBytes, c.EndedAt = b.OutputBytes, b.DroppedBytes, ev.Time
+	case *CallUnknown:
+		if c.State != CallIsDispatched {
+			return c.refuse(CallIsUnknown)
+		}
+		c.State, c.Since, c.Evidence, c.EndedAt = CallIsUnknown, b.Since, b.Evidence, ev.Time
+	case *CallEvidence:
+		if c.State != CallIsUnknown {
+			return c.refuse(CallIsUnknown)
+		}
+		c.Evidence = append(slices.Clone(c.Evidence), b.Evidence)
+	case *CallResolved:
+		return c.resolve(ev, b)
+	}
+	return nil
+}
+
+func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
+	again := c.State == CallIsDispatched && c.Effect != EffectEffect // CAL-4
+	if c.State != CallIsProposed && c.State != CallIsWaiting && !again {
+		return c.refuse(CallIsDispatched)
+	}
+	if b.N != c.N+1 {
+		return Errorf(Conflict, "The call has been dispatched %d times; %d can't be next.", c.N, b.N).Typed("call-state")
+	}
+	allowed := b.AllowedBy
+	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
+	return nil
+}
+
+func (c *Call) resolve(ev *Event, b *CallResolved) error {
+	if c.Resolution != nil {
+		return Errorf(Conflict, "This outcome was already reconciled as %s. Your answer was not recorded.", c.Resolution.Outcome).
+			Typed("already-resolved").With("state", c.State).With("resolution", c.Resolution)
+	}
+	if c.State != CallIsUnknown {
+		return Errorf(Conflict, "This call is %s: there is nothing to reconcile.", c.State).Typed("call-state").With("state", c.State)
+	}
+	c.Resolution = &Resolution{Outcome: b.Outcome, By: b.By, At: ev.Time, Evidence: b.Evidence}
+	return nil
+}

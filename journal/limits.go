@@ -1,0 +1,57 @@
+package journal
+
+import "time"
+
+// Limits are the bounds of one turn, counted from the journal over all its
+// executions (COO-5). Zero means: off, or, in a continuation, as before.
+type Limits struct {
+	Steps   int     `json:"steps,omitempty"`
+	WallS   int64   `json:"wall_s,omitempty"`
+	Tokens  int64   `json:"tokens,omitempty"`
+	CostUSD float64 `json:"cost_usd,omitempty"`
+}
+
+// The bounds that hold unless a continuation raises them.
+const (
+	DefaultSteps      = 100
+	DefaultWall       = 4 * time.Hour
+	DefaultCallTime   = 30 * time.Minute
+	DefaultAttempts   = 3
+	DefaultOutput     = 10 << 20 // bytes of a call's output
+	MaxRecoveries     = 3        // REC-11
+	maxLimit          = 1 << 40
+	maxContinuedSteps = 1_000_000
+)
+
+// DefaultLimits are the bounds of a turn.
+func DefaultLimits() Limits {
+	return Limits{Steps: DefaultSteps, WallS: int64(DefaultWall / time.Second)}
+}
+
+// Raise gives l with what r names put in its place.
+func (l Limits) Raise(r *Limits) Limits {
+	if r == nil {
+		return l
+	}
+	if r.Steps > 0 {
+		l.Steps = r.Steps
+	}
+	if r.WallS > 0 {
+		l.WallS = r.WallS
+	}
+	if r.Tokens > 0 {
+		l.Tokens = r.Tokens
+	}
+	if r.CostUSD > 0 {
+		l.CostUSD = r.CostUSD
+	}
+	return l
+}
+
+// Check refuses limits that make no sense. Code: unprocessable.
+func (l Limits) Check() error {
+	if l.Steps < 0 || l.Steps > maxContinuedSteps || l.WallS < 0 || l.WallS > maxLimit || l.Tokens < 0 || l.Tokens > maxLimit || l.CostUSD < 0 || l.CostUSD > maxLimit {
+		return Errorf(Unprocessable, "A limit must be a positive number.").Typed("bad-limit")
+	}
+	return nil
+}

@@ -1,0 +1,392 @@
+package journal
+
+import "slices"
+
+// State is what the journal of a session says about it, folded from its events
+// alone: no claim, no clock. The store keeps it beside the session; verify
+// rebuilds it and compares (JRN-4).
+type State struct {
+	Title     string `json:"title"`
+	Agent     string `json:"agent"`
+	Workspace string `json:"workspace"`
+	CreatedAt int64  `json:"created_at"`
+	UpdatedAt int64  `json:"-"` // of the last event; the store has a column for it
+
+	Archived bool       `json:"archived,omitempty"`
+	Held     bool       `json:"held,omitempty"` // PRO-5
+	Blocked  *BlockInfo `json:"blocked,omitempty"`
+
+	Turn      *Turn             `json:"turn,omitempty"`      // the open one, or the last
+	ChainSeq  int64             `json:"chain_seq,omitempty"` // where the first turn of the chain of continuations starts
+	Interrupt *PendingInterrupt `json:"interrupt,omitempty"`
+	Limits    *Limits           `json:"limits,omitempty"` // raised by the last continuation
+	Plan      []PlanItem        `json:"plan,omitempty"`
+
+	Admitted        []Waiting  `json:"admitted,omitempty"` // in the order of admission
+	Calls           []OpenCall `json:"calls,omitempty"`    // proposed, waiting or dispatched
+	Pending         []string   `json:"pending,omitempty"`  // requests
+	UnknownCalls    []string   `json:"unknown_calls,omitempty"`
+	Attempts        []string   `json:"attempts,omitempty"` // in flight
+	UnknownAttempts []string   `json:"unknown_attempts,omitempty"`
+	Retry           *Retry     `json:"retry,omitempty"`
+	Recoveries      int        `json:"recoveries,omitempty"` // of the open turn, since its last settled step (REC-11)
+	LatestAssistant string     `json:"latest_assistant,omitempty"`
+	Usage           Usage      `json:"usage"`
+
+	Base       ExecutionState `json:"base"`
+	BaseSince  int64          `json:"base_since"`
+	RunnableAt int64          `json:"runnable_at,omitempty"` // since when there is work, or when it will be; 0: none
+}
+
+// BlockInfo says what parks the session.
+type BlockInfo struct {
+	Cause       BlockCause `json:"cause"`
+	Detail      string     `json:"detail"`
+	UnblockedBy string     `json:"unblocked_by"`
+}
+
+// Turn is one turn as far as the journal tells.
+type Turn struct {
+	ID         string    `json:"id"`
+	Open       bool      `json:"open"`
+	Cause      TurnCause `json:"cause"`
+	Continues  string    `json:"continues,omitempty"`
+	StartedSeq int64     `json:"started_seq"`
+	StartedAt  int64     `json:"started_at"`
+	EndedSeq   int64     `json:"ended_seq,omitempty"`
+	EndedAt    int64     `json:"ended_at,omitempty"`
+	EndedBy    string    `json:"ended_by,omitempty"`
+	Outcome    Outcome   `json:"outcome,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Limit      string    `json:"limit,omitempty"`
+	Number     int       `json:"number"`
+}
+
+// PendingInterrupt is one that hasn't been carried out.
+type PendingInterrupt struct {
+	By   string        `json:"by"`
+	Mode InterruptMode `json:"mode"`
+	Seq  int64         `json:"seq"`
+	At   int64         `json:"at"`
+}
+
+// Waiting is an admitted prompt.
+type Waiting struct {
+	ID       string   `json:"id"`
+	Delivery Delivery `json:"delivery"`
+}
+
+// OpenCall is a call with something ahead of it.
+type OpenCall struct {
+	ID     string    `json:"id"`
+	Effect Effect    `json:"effect"`
+	State  CallState `json:"state"`
+}
+
+// TurnOpen reports whether a turn is open.
+func (s *State) TurnOpen() bool { return s.Turn != nil && s.Turn.Open }
+
+// Unknowns counts what a person must reconcile (CAL-6).
+func (s *State) Unknowns() int { return len(s.UnknownCalls) + len(s.UnknownAttempts) }
+
+// Steers reports whether an admitted steer waits.
+func (s *State) Steers() bool {
+	return slices.ContainsFunc(s.Admitted, func(w Waiting) bool { return w.Delivery == Steer })
+}
+
+// InFlight reports whether something is dispatched and not settled.
+func (s *State) InFlight() bool {
+	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
+}
+
+// Work says whether the session has work (COO-2) and since when, or from when on.
+// It knows nothing of claims. at is 0 exactly if there is none.
+func (s *State) work(now int64) (at int64) {
+	switch {
+	case s.TurnOpen() && s.Interrupt != nil:
+		return now // (c)
+	case s.Archived, s.Held, s.Blocked != nil, s.Unknowns() > 0:
+		return 0
+	case s.TurnOpen() && len(s.Pending) > 0:
+		return 0
+	case s.TurnOpen() && s.Retry != nil:
+		return s.Retry.At
+	case s.TurnOpen(), len(s.Admitted) > 0:
+		return now // (a), (b)
+	}
+	return 0
+}
+
+// HasWork reports whether there is work at the time now.
+func (s *State) HasWork(now int64) bool { return s.RunnableAt > 0 && s.RunnableAt <= now }
+
+func (s *State) base() ExecutionState {
+	switch {
+	case s.Archived:
+		return StateClosed
+	case s.Unknowns() > 0:
+		return StateUncertain
+	case s.TurnOpen() && s.Interrupt != nil:
+		return StateStopping
+	case s.TurnOpen() && s.Retry != nil:
+		return StateRetrying
+	case len(s.Pending) > 0:
+		return StateWaiting
+	case s.Blocked != nil:
+		return StateBlocked
+	case s.RunnableAt > 0:
+		return StateQueued
+	case s.Turn != nil:
+		return outcomeState(s.Turn.Outcome)
+	}
+	return StateIdle
+}
+
+func outcomeState(o Outcome) ExecutionState {
+	switch o {
+	case Completed:
+		return StateReady
+	case Failed:
+		return StateFailed
+	case LimitReach:
+		return StateLimitReached
+	default:
+		return StateStopped
+	}
+}
+
+// Execution is the reading that people see: the first state of semantics §11
+// that holds, from the journal's state and the claim (nil: none).
+func (s *State) Execution(c *Claim, now int64) (state ExecutionState, since int64) {
+	switch s.Base {
+	case StateClosed, StateUncertain, StateStopping:
+		return s.Base, s.BaseSince
+	}
+	switch {
+	case c == nil:
+		return s.Base, s.BaseSince
+	case c.Unconfirmed(now):
+		return StateUnconfirmed, c.ExpiresAt - c.LeaseMS
+	case s.Base == StateWaiting && s.allWaits():
+		return s.Base, s.BaseSince
+	}
+	return StateRunning, c.ClaimedAt
+}
+
+func (s *State) allWaits() bool {
+	return len(s.Attempts) == 0 && !slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
+}
+
+// Needs is what the session needs of its owner.
+func (s *State) Needs() Needs {
+	switch s.Base {
+	case StateUncertain:
+		return NeedsReconcile
+	case StateWaiting:
+		return NeedsDecision
+	case StateBlocked:
+		return NeedsBlocked
+	case StateReady:
+		return NeedsReview
+	}
+	return NeedsNone
+}
+
+// Apply folds one event. It answers conflict if the event can't follow what the
+// journal holds (a second open turn, the end of a turn that isn't open): the
+// caller then writes nothing.
+func (s *State) Apply(ev *Event, body Body) error {
+	if err := s.applyTurn(ev, body); err != nil {
+		return err
+	}
+	s.applyWork(body)
+	s.applyRest(ev, body)
+	s.UpdatedAt = ev.Time
+	switch at := s.work(ev.Time); {
+	case at == 0 || at > ev.Time:
+		s.RunnableAt = at
+	case s.RunnableAt == 0 || s.RunnableAt > at:
+		s.RunnableAt = at
+	}
+	if b := s.base(); b != s.Base {
+		s.Base, s.BaseSince = b, ev.Time
+	}
+	return nil
+}
+
+func errTurn(format string, args ...any) error {
+	return Errorf(Conflict, format, args...).Typed("turn-state")
+}
+
+func (s *State) applyTurn(ev *Event, body Body) error {
+	switch b := body.(type) {
+	case *TurnStarted:
+		if s.TurnOpen() {
+			return errTurn("A turn is open already.")
+		}
+		n := 1
+		if s.Turn != nil {
+			n = s.Turn.Number + 1
+		}
+		s.Turn = &Turn{ID: b.TurnID, Open: true, Cause: b.Cause, Continues: deref(b.Continues), StartedSeq: ev.Seq, StartedAt: ev.Time, Number: n}
+		if b.Cause == CausePrompt {
+			s.ChainSeq, s.Limits, s.Plan = ev.Seq, nil, nil
+		}
+		s.Held, s.Recoveries = false, 0
+	case *TurnEnded:
+		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
+			return errTurn("That turn isn't open.")
+		}
+		t := *s.Turn
+		t.Open, t.EndedSeq, t.EndedAt, t.Outcome, t.Reason, t.Limit = false, ev.Seq, ev.Time, b.Outcome, b.Reason, b.Limit
+		if ev.Actor.Type == ActorUser {
+			t.EndedBy = ev.Actor.ID
+		} else if s.Interrupt != nil {
+			t.EndedBy = s.Interrupt.By
+		}
+		s.Turn, s.Interrupt, s.Retry, s.Recoveries = &t, nil, nil, 0
+		s.Held = b.Outcome != Completed
+	case *StepStarted:
+		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
+			return errTurn("That turn isn't open.")
+		}
+	case *CallProposed:
+		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
+			return errTurn("That turn isn't open.")
+		}
+		s.Calls = append(slices.Clone(s.Calls), OpenCall{b.CallID, b.Effect, CallIsProposed})
+	case *InterruptRequested:
+		if !s.TurnOpen() {
+			return errTurn("No turn is open: there is nothing to stop.")
+		}
+		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time}
+	case *ContinuationRequested:
+		s.Held = false
+		if b.Limits != nil {
+			l := s.TurnLimits().Raise(b.Limits)
+			s.Limits = &l
+		}
+		if s.Blocked != nil && s.Blocked.Cause == BlockRecovery {
+			s.Blocked, s.Recoveries = nil, 0
+		}
+	}
+	return nil
+}
+
+// TurnLimits are the bounds of the open turn.
+func (s *State) TurnLimits() Limits { return DefaultLimits().Raise(s.Limits) }
+
+// applyWork folds what is admitted, open, pending and unknown.
+func (s *State) applyWork(body Body) {
+	switch b := body.(type) {
+	case *PromptAdmitted:
+		s.Admitted = append(slices.Clone(s.Admitted), Waiting{b.PromptID, b.Delivery})
+		s.Held = false
+	case *PromptPromoted:
+		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
+	case *PromptWithdrawn:
+		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
+	case *PermissionAsked:
+		s.Pending = append(slices.Clone(s.Pending), b.ID)
+		s.setCall(b.Tool.CallID, CallIsWaiting)
+	case *PermissionReplied:
+		s.Pending = drop(s.Pending, b.ID)
+	case *PermissionCancelled:
+		s.Pending = drop(s.Pending, b.ID)
+	case *CallDispatched:
+		s.setCall(b.CallID, CallIsDispatched)
+	case *CallSettled:
+		s.setCall(b.CallID, b.State)
+		if b.State == CallSucceeded || b.State == CallFailed {
+			s.Recoveries = 0
+		}
+	case *CallUnknown:
+		s.setCall(b.CallID, CallIsUnknown)
+		s.UnknownCalls = append(slices.Clone(s.UnknownCalls), b.CallID)
+	case *CallResolved:
+		s.UnknownCalls = drop(s.UnknownCalls, b.CallID)
+		s.stay(b.Then)
+	case *AttemptPrepared:
+		s.Attempts = append(slices.Clone(s.Attempts), b.AttemptID)
+	case *AttemptSettled:
+		s.Attempts, s.Retry, s.Recoveries = drop(s.Attempts, b.AttemptID), nil, 0
+	case *AttemptFailed:
+		s.Attempts, s.Retry = drop(s.Attempts, b.AttemptID), b.Retry
+	case *AttemptUnknown:
+		s.Attempts = drop(s.Attempts, b.AttemptID)
+		s.UnknownAttempts = append(slices.Clone(s.UnknownAttempts), b.AttemptID)
+	case *AttemptResolved:
+		s.UnknownAttempts = drop(s.UnknownAttempts, b.AttemptID)
+		s.stay(b.Then)
+	}
+}
+
+func (s *State) stay(then Then) {
+	if then == ThenStay && s.Unknowns() == 0 {
+		s.Held = true
+	}
+}
+
+func (s *State) applyRest(ev *Event, body Body) {
+	switch b := body.(type) {
+	case *SessionCreated:
+		s.Title, s.Agent, s.Workspace, s.CreatedAt = b.Title, b.Agent, b.Workspace, ev.Time
+	case *SessionRenamed:
+		s.Title = b.Title
+	case *SessionArchived:
+		s.Archived = true
+	case *SessionBlocked:
+		s.Blocked = &BlockInfo{b.Cause, b.Detail, b.UnblockedBy}
+	case *SessionUnblocked:
+		s.Blocked = nil
+	case *PlanUpdated:
+		s.Plan = b.Plan
+	case *StepStarted:
+		if b.MessageID != nil {
+			s.LatestAssistant = *b.MessageID
+		}
+	case *MessageDelta:
+		s.LatestAssistant = newest(s.LatestAssistant, b.MessageID, b.Part)
+	case *MessageCompleted:
+		s.LatestAssistant = newest(s.LatestAssistant, b.MessageID, b.Part)
+	case *AttemptSettled:
+		s.Usage.InputTokens += b.Usage.InputTokens
+		s.Usage.OutputTokens += b.Usage.OutputTokens
+		s.Usage.CostUSD += b.Usage.CostUSD
+	case *StepRecovered:
+		if s.TurnOpen() {
+			s.Recoveries++
+		}
+	}
+}
+
+// newest gives the newest assistant message. A note is the server's voice, not
+// the agent's: it supersedes nothing (REC-2).
+func newest(was, id string, part Part) string {
+	if part == PartNote {
+		return was
+	}
+	return id
+}
+
+func (s *State) setCall(id string, to CallState) {
+	calls := slices.Clone(s.Calls)
+	i := slices.IndexFunc(calls, func(c OpenCall) bool { return c.ID == id })
+	switch {
+	case i < 0:
+		return
+	case to == CallIsWaiting, to == CallIsDispatched:
+		calls[i].State = to
+	default:
+		calls = slices.Delete(calls, i, i+1)
+	}
+	s.Calls = calls
+}
+
+func drop(list []string, id string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == id })
+}
+
+func dropWaiting(list []Waiting, id string) []Waiting {
+	return slices.DeleteFunc(slices.Clone(list), func(w Waiting) bool { return w.ID == id })
+}

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"holdfast/journal"
+)
+
+// sessionRow is a row of the table session.
+type sessionRow struct {
+	ID           string         `db:"id"`
+	OwnerID      string         `db:"owner_id"`
+	WorkspaceID  string         `db:"workspace_id"`
+	Preset       string         `db:"preset"`
+	Rules        string         `db:"rules"`
+	Policy       string         `db:"policy"`
+	RulesVersion int64          `db:"rules_version"`
+	NextSeq      int64          `db:"next_seq"`
+	Epoch        int64          `db:"epoch"`
+	ExecutionID  sql.NullString `db:"execution_id"`
+	UpdatedAt    int64          `db:"updated_at"`
+	State        string         `db:"state"`
+}
+
+const sessionColumns = "id, owner_id, workspace_id, preset, rules, policy, rules_version, next_seq, epoch, execution_id, updated_at, state"
+
+func (r *sessionRow) state() (journal.State, error) {
+	var st journal.State
+	if err := json.Unmarshal([]byte(r.State), &st); err != nil {
+		return st, fmt.Errorf("read the state of %s: %w", r.ID, err)
+	}
+	st.UpdatedAt = r.UpdatedAt
+	return st, nil
+}
+
+// locked is a session whose row this transaction has locked. Events are
+// appended to it in memory and in the journal; flush writes the row back.
+type locked struct {
+	t      *tx
+	row    sessionRow
+	st     journal.State
+	exec   string // the execution that appends, or ""
+	now    int64  // the database's clock when the row was locked
+	seq    int64  // the last seq given out
+	events []journal.Event
+}
+
+func newLocked(t *tx, row sessionRow, now int64) (*locked, error) {
+	st, err := row.state()
+	if err != nil {
+		return nil, err
+	}
+	return &locked{t: t, row: row, st: st, now: now, seq: row.NextSeq}, nil
+}
+
+func noSession() error {
+	return journal.Errorf(journal.NotFound, "There is no such session, or it is not shared with you.").Typed("no-such-session")
+}
+
+// lockOwned takes the row's lock for a person's door: only its owner finds it (OWN-1).
+func (t *tx) lockOwned(ctx context.Context, id, owner string) (*locked, error) {
+	d := t.dialect()
+	var row sessionRow
+	err := t.get(ctx, &row, "UPDATE session SET updated_at = "+d.now()+" WHERE id = ? AND owner_id = ? RETURNING "+sessionColumns, d.nowArg(), id, owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, noSession()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newLocked(t, row, row.UpdatedAt)
+}
+
+// lockFenced is the run's door: one statement fences by the execution id, takes
+// the row's lock and allocates n seqs (LEA-4). No row: this execution is over.
+func (t *tx) lockFenced(ctx context.Context, c *journal.Claim, n int) (*locked, error) {
+	d := t.dialect()
+	var row sessionRow
+	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq + ?, updated_at = "+d.now()+" WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns,
+		n, d.nowArg(), c.SessionID, c.ExecutionID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, staleClaim(c.ExecutionID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLocked(t, row, row.UpdatedAt)
+	if err != nil {
+		return nil, err
+	}
+	l.exec, l.seq = c.ExecutionID, row.NextSeq-int64(n)
+	return l, nil
+}
+
+func staleClaim(executionID string) error {
+	return journal.Errorf(journal.StaleClaim, "session execution claim lost: %s", executionID)
+}
+
+// lockSelect takes the row's lock without writing it: for methods that may find nothing to do.
+func (t *tx) lockSelect(ctx context.Context, id, lock string) (*locked, error) {
+	d := t.dialect()
+	var row struct {
+		sessionRow
+		Now int64 `db:"now"`
+	}
+	err := t.get(ctx, &row, "SELECT "+sessionColumns+", "+d.now()+" AS now FROM session WHERE id = ?"+lock, d.nowArg(), id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, journal.Errorf(journal.NotFound, "session not found: %s", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newLocked(t, row.sessionRow, row.Now)
+}
+
+// append writes one event and all that it changes.
+func (l *locked) append(ctx context.Context, actor journal.Actor, body journal.Body) error {
+	return l.appendDraft(ctx, journal.Draft{ID: NewID("evt"), Actor: actor, Body: body})
+}
+
+func (l *locked) appendDraft(ctx context.Context, d journal.Draft) error {
+	data, err := l.encode(ctx, d.Body)
+	if err != nil {
+		return err
+	}
+	ev := journal.Event{
+		ID: d.ID, SessionID: l.row.ID, Seq: l.seq + 1, Kind: d.Body.Kind(), Version: 1, Time: l.now,
+		Actor: d.Actor, ExecutionID: l.exec, Data: data,
+	}
+	// The projector sees what the journal holds, after cleaning, never what was meant.
+	body, err := ev.Decode()
+	if err != nil {
+		return err
+	}
+	if err := l.insert(ctx, &ev); err != nil {
+		return err
+	}
+	if err := project(ctx, l.t, l.t, &l.st, &ev, body); err != nil {
+		return err
+	}
+	l.seq = ev.Seq
+	l.events = append(l.events, ev)
+	return nil
+}
+
+func (l *locked) insert(ctx context.Context, ev *journal.Event) error {
+	_, err := l.t.exec(ctx, "INSERT INTO event (session_id, seq, id, kind, version, time, actor_type, actor_id, execution_id, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		ev.SessionID, ev.Seq, ev.ID, string(ev.Kind), ev.Version, ev.Time, string(ev.Actor.Type), journal.OrNil(ev.Actor.ID), journal.OrNil(ev.ExecutionID), string(ev.Data))
+	return err
+}
+
+// encode cleans a body, moves long texts into blobs and bounds the rest (JRN-6, JRN-8).
+func (l *locked) encode(ctx context.Context, body journal.Body) ([]byte, error) {
+	if t, ok := body.(journal.Texter); ok {
+		for _, text := range t.Texts() {
+			if err := l.blob(ctx, text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if p, ok := body.(*journal.CallProposed); ok && len(p.Input) > journal.MaxField {
+		withRef, err := l.blobInput(ctx, *p)
+		if err != nil {
+			return nil, err
+		}
+		body = withRef
+	}
+	data, err := journal.Encode(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", body.Kind(), err)
+	}
+	if data, err = l.t.w.s.clean.JSON(data); err != nil {
+		return nil, fmt.Errorf("clean %s: %w", body.Kind(), err)
+	}
+	if len(data) > journal.MaxEventBody {
+		return nil, journal.Errorf(journal.TooLarge, "The event %s would have %d bytes; at most %d are taken.", body.Kind(), len(data), journal.MaxEventBody)
+	}
+	return data, nil
+}
+
+func (l *locked) blob(ctx context.Context, text *journal.Text) error {
+	if len(text.S) <= journal.MaxField {
+		return nil
+	}
+	s := l.t.w.s.clean.Text(text.S)
+	ref, err := l.putBlob(ctx, s)
+	if err != nil {
+		return err
+	}
+	// S stays: the method may be run again after its batch was rolled back.
+	text.Blob, text.Bytes = ref.Blob, ref.Bytes
+	return nil
+}
+
+func (l *locked) blobInput(ctx context.Context, p journal.CallProposed) (*journal.CallProposed, error) {
+	clean, err := l.t.w.s.clean.JSON(p.Input)
+	if err != nil {
+		return nil, fmt.Errorf("clean the input: %w", err)
+	}
+	ref, err := l.putBlob(ctx, string(clean))
+	if err != nil {
+		return nil, err
+	}
+	p.Input, err = journal.Encode(ref)
+	return &p, err
+}
+
+func (l *locked) putBlob(ctx context.Context, s string) (journal.Text, error) {
+	h := sha256.Sum256([]byte(s))
+	sum := hex.EncodeToString(h[:])
+	_, err := l.t.exec(ctx, "INSERT INTO blob (session_id, sha256, data) VALUES (?, ?, ?) ON CONFLICT (session_id, sha256) DO NOTHING", l.row.ID, sum, []byte(s))
+	return journal.Text{Blob: sum, Bytes: int64(len(s))}, err
+}
+
+// flush writes the session's row back after appends and asks for the wake-ups.
+func (l *locked) flush(ctx context.Context) error {
+	state, err := journal.Encode(&l.st)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	if string(state) != l.row.State || l.seq != l.row.NextSeq {
+		_, err = l.t.exec(ctx, "UPDATE session SET next_seq = ?, state = ?, base = ?, needs = ?, interrupted = ?, runnable_at = ?, title = ?, title_folded = ?, agent = ?, workspace = ?, updated_at = ? WHERE id = ?",
+			l.seq, string(state), string(l.st.Base), string(l.st.Needs()), boolInt(l.st.TurnOpen() && l.st.Interrupt != nil), runnable(&l.st),
+			l.st.Title, fold(l.st.Title), l.st.Agent, l.st.Workspace, l.now, l.row.ID)
+		if err != nil {
+			return err
+		}
+		l.row.State, l.row.NextSeq = string(state), l.seq
+	}
+	l.t.wake(l.row.ID, l.seq, false)
+	return nil
+}
+
+// wakeWork asks runners to look, if there is something to do for one.
+func (l *locked) wakeWork() {
+	if l.st.RunnableAt > 0 || l.st.Interrupt != nil {
+		l.t.wake(l.row.ID, l.seq, true)
+	}
+}
+
+func runnable(st *journal.State) *int64 {
+	if st.RunnableAt == 0 {
+		return nil
+	}
+	return &st.RunnableAt
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// fold is how titles and prompts are searched in any case.
+func fold(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"holdfast/journal"
+)
+
+func callsWhere(ctx context.Context, q querier, where string, args ...any) ([]*journal.Call, error) {
+	var rows []callRow
+	if err := q.all(ctx, &rows, "SELECT "+callColumns+" FROM call WHERE "+where+" ORDER BY proposed_seq", args...); err != nil {
+		return nil, err
+	}
+	out := make([]*journal.Call, 0, len(rows))
+	for i := range rows {
+		c, err := rows[i].call()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Calls lists the calls of the owner's session in the order of proposal. Code: not_found.
+func (s *Store) Calls(ctx context.Context, owner, sessionID string) ([]*journal.Call, error) {
+	var out []*journal.Call
+	err := s.read(ctx, func(q querier) error {
+		if _, _, err := head(ctx, q, owner, sessionID); err != nil {
+			return err
+		}
+		var err error
+		if out, err = callsWhere(ctx, q, "session_id = ?", sessionID); err != nil {
+			return err
+		}
+		return liveOutput(ctx, q, out)
+	})
+	return out, err
+}
+
+// liveOutput counts what calls that still run have written so far.
+func liveOutput(ctx context.Context, q querier, calls []*journal.Call) error {
+	for _, c := range calls {
+		if c.State != journal.CallIsDispatched {
+			continue
+		}
+		if err := q.get(ctx, &c.OutputBytes, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", c.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Call reads one call of the owner's. Code: not_found.
+func (s *Store) Call(ctx context.Context, owner, callID string) (*journal.Call, error) {
+	var out *journal.Call
+	err := s.read(ctx, func(q querier) error {
+		var session string
+		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+		}
+		if err != nil {
+			return err
+		}
+		if out, err = loadCall(ctx, q, callID); err != nil {
+			return err
+		}
+		return liveOutput(ctx, q, []*journal.Call{out})
+	})
+	return out, err
+}
+
+// CallResolution is a person's word on an unknown call.
+type CallResolution struct {
+	Outcome  journal.Verdict
+	Evidence string
+	Then     journal.Then
+}
+
+// Check refuses a resolution that says too little (CAL-3). Code: unprocessable.
+func (r CallResolution) Check() error {
+	switch r.Outcome {
+	case journal.Happened, journal.DidNotHappen, journal.InPart:
+		if strings.TrimSpace(r.Evidence) == "" {
+			return journal.Errorf(journal.Unprocessable, "Say how you know: evidence is needed unless you cannot tell. Nothing was recorded.").Typed("evidence-missing")
+		}
+	case journal.CannotTell:
+	default:
+		return journal.Errorf(journal.Unprocessable, "outcome must be happened, did_not_happen, in_part or cannot_tell. Nothing was recorded.").Typed("unknown-outcome")
+	}
+	return checkThen(r.Then, r.Evidence)
+}
+
+func checkThen(then journal.Then, text string) error {
+	if then != journal.ThenContinue && then != journal.ThenStay {
+		return journal.Errorf(journal.Unprocessable, "then must be continue or stay. Nothing was recorded.").Typed("unknown-then")
+	}
+	if len(text) > 16<<10 || strings.ContainsRune(text, 0) {
+		return journal.Errorf(journal.Unprocessable, "The evidence must be at most 16 KiB of text without NUL. Nothing was recorded.").Typed("bad-evidence")
+	}
+	return nil
+}
+
+// ResolveCall records what the owner found out about an unknown call; the last
+// resolution decides whether the session goes on (CAL-6, PRO-6).
+// Codes: not_found, unprocessable, conflict if it was resolved already or isn't unknown.
+func (s *Store) ResolveCall(ctx context.Context, owner, callID string, r CallResolution) (*journal.Call, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	session, err := s.sessionOf(ctx, owner, "call", callID, "call")
+	if err != nil {
+		return nil, err
+	}
+	var out *journal.Call
+	err = s.write(ctx, session, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, session, owner)
+		if err != nil {
+			return err
+		}
+		if err := l.append(ctx, journal.User(owner), &journal.CallResolved{CallID: callID, Outcome: r.Outcome, By: owner, Evidence: r.Evidence, Then: r.Then}); err != nil {
+			return err
+		}
+		if err := l.afterResolution(ctx, owner, r.Then); err != nil {
+			return err
+		}
+		if out, err = loadCall(ctx, t, callID); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
+	return out, err
+}
+
+// afterResolution lets the last resolution decide: stay ends the open turn,
+// continue goes on with it, or with a new turn if it has ended (PRO-6).
+func (l *locked) afterResolution(ctx context.Context, owner string, then journal.Then) error {
+	defer l.wakeWork()
+	if l.st.Unknowns() > 0 || l.st.Turn == nil {
+		return nil
+	}
+	switch {
+	case then == journal.ThenStay && l.st.TurnOpen():
+		return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "stay"})
+	case then == journal.ThenContinue && !l.st.TurnOpen() && l.st.Turn.Outcome != journal.Completed && !l.st.Archived:
+		return l.continueTurn(ctx, owner, nil)
+	}
+	return nil
+}
+
+// AttemptResolution is a person's word on an unknown attempt (ATT-6).
+type AttemptResolution struct {
+	Outcome  journal.AttemptVerdict
+	Evidence string
+	Then     journal.Then
+}
+
+// ResolveAttempt records a person's word on an unknown attempt. Codes as ResolveCall.
+func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r AttemptResolution) (*journal.Attempt, error) {
+	if r.Outcome != journal.AttemptRetry && r.Outcome != journal.AttemptAbandon {
+		return nil, journal.Errorf(journal.Unprocessable, "outcome must be retry or abandon. Nothing was recorded.").Typed("unknown-outcome")
+	}
+	if err := checkThen(r.Then, r.Evidence); err != nil {
+		return nil, err
+	}
+	session, err := s.sessionOf(ctx, owner, "attempt", attemptID, "attempt")
+	if err != nil {
+		return nil, err
+	}
+	var out *journal.Attempt
+	err = s.write(ctx, session, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, session, owner)
+		if err != nil {
+			return err
+		}
+		if err := l.append(ctx, journal.User(owner), &journal.AttemptResolved{AttemptID: attemptID, Outcome: r.Outcome, By: owner, Then: r.Then}); err != nil {
+			return err
+		}
+		if err := l.afterResolution(ctx, owner, r.Then); err != nil {
+			return err
+		}
+		if out, err = loadAttempt(ctx, t, attemptID); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
+	return out, err
+}
+
+// UnknownCalls lists what the owner must reconcile, over all sessions, oldest first.
+func (s *Store) UnknownCalls(ctx context.Context, owner string, limit int) ([]*journal.Call, error) {
+	var out []*journal.Call
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = callsWhere(ctx, q, "id IN (SELECT c.id FROM call c JOIN session s ON s.id = c.session_id WHERE s.owner_id = ? AND s.base = 'uncertain' AND c.state = 'unknown' AND c.resolution IS NULL ORDER BY c.ended_at LIMIT ?)", owner, limit)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/lib/pq"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"holdfast/journal"
+)
+
+// dialect holds all that differs between SQLite and Postgres.
+type dialect struct {
+	name  string // "sqlite" or "postgres"; the folder of its migrations
+	clock func() time.Time
+	skew  func() int64 // milliseconds added to the clock, for tests
+}
+
+func (d *dialect) sqlite() bool { return d.name == "sqlite" }
+
+// now is the expression for the clock that grants and expires leases, in Unix
+// milliseconds (LEA-5): the host's on SQLite, the server's on Postgres. It has
+// one placeholder, for nowArg.
+func (d *dialect) now() string {
+	if d.sqlite() {
+		return "CAST(? AS INTEGER)"
+	}
+	// clock_timestamp, not now: now is when the transaction began, old after a wait for a lock.
+	return "((extract(epoch FROM clock_timestamp()) * 1000)::bigint + ?::bigint)"
+}
+
+func (d *dialect) nowArg() int64 {
+	if d.sqlite() {
+		return d.clock().UnixMilli() + d.skew()
+	}
+	return d.skew()
+}
+
+// lock is what makes a SELECT take the row's lock; SQLite's writer has the whole file.
+func (d *dialect) lock() string {
+	if d.sqlite() {
+		return ""
+	}
+	return " FOR NO KEY UPDATE"
+}
+
+// lockOrSkip is lock for the sweeper: a row that is locked belongs to somebody who writes, so is alive.
+func (d *dialect) lockOrSkip() string {
+	if d.sqlite() {
+		return ""
+	}
+	return " FOR NO KEY UPDATE SKIP LOCKED"
+}
+
+// isUnique reports a violated unique constraint.
+func isUnique(err error) bool {
+	var pe *pq.Error
+	if errors.As(err, &pe) {
+		return pe.Code == "23505"
+	}
+	var se *sqlite.Error
+	if errors.As(err, &se) {
+		return se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE
+	}
+	return false
+}
+
+// isConstraint reports any violated constraint: the fault of one request, not of its batch.
+func isConstraint(err error) bool {
+	var pe *pq.Error
+	if errors.As(err, &pe) {
+		return pe.Code.Class() == "23"
+	}
+	var se *sqlite.Error
+	if errors.As(err, &se) {
+		return se.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
+	}
+	return false
+}
+
+// fsyncFailed reports the one error after which the file must be opened anew:
+// an fsync that failed is never repeated, since the kernel may have dropped the pages.
+func fsyncFailed(err error) bool {
+	var se *sqlite.Error
+	return errors.As(err, &se) && (se.Code() == sqlite3.SQLITE_IOERR_FSYNC || se.Code() == sqlite3.SQLITE_IOERR_DIR_FSYNC)
+}
+
+// unavailable reports errors that mean: the journal can't be used now, though it may later.
+func unavailable(err error) bool {
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var pe *pq.Error
+	if errors.As(err, &pe) {
+		switch pe.Code.Class() {
+		case "08", "40", "53", "55", "57", "58", "25": // connection, rollback, resources, locks, operator, system, transaction state
+			return true
+		}
+		return false
+	}
+	var se *sqlite.Error
+	if errors.As(err, &se) {
+		switch se.Code() & 0xff {
+		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM,
+			sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+			return true
+		}
+		return false
+	}
+	// What is neither of ours came from the network below the driver.
+	var ne interface{ Timeout() bool }
+	return errors.As(err, &ne) || strings.Contains(err.Error(), "broken pipe") || strings.Contains(err.Error(), "EOF")
+}
+
+// ours turns a driver's error into one of the domain. It is the only place that does.
+func ours(err error) error {
+	if err == nil {
+		return nil
+	}
+	var je *journal.Error
+	if errors.As(err, &je) {
+		return err
+	}
+	if unavailable(err) {
+		return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be written just now. " +
+			"What was accepted before is kept. Send this again with the same key; reading goes on working."}
+	}
+	return err
+}
+
+func unknownCommit(err error) error {
+	return &journal.Error{Code: journal.Unavailable, Type: "commit-unknown", Err: err, Message: "It isn't known whether this was recorded: " +
+		"the answer to the commit was lost. Send it again with the same key; it will not be recorded twice."}
+}
+
+// like escapes s for LIKE ... ESCAPE '\'.
+func like(s string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) + "%"
+}

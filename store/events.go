@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"holdfast/journal"
+)
+
+// MaxEvents bounds one page of events.
+const MaxEvents = 1000
+
+type eventRow struct {
+	SessionID   string         `db:"session_id"`
+	Seq         int64          `db:"seq"`
+	ID          string         `db:"id"`
+	Kind        string         `db:"kind"`
+	Version     int            `db:"version"`
+	Time        int64          `db:"time"`
+	ActorType   string         `db:"actor_type"`
+	ActorID     sql.NullString `db:"actor_id"`
+	ExecutionID sql.NullString `db:"execution_id"`
+	Data        []byte         `db:"data"`
+}
+
+const eventColumns = "session_id, seq, id, kind, version, time, actor_type, actor_id, execution_id, data"
+
+func (r *eventRow) event() journal.Event {
+	return journal.Event{
+		ID: r.ID, SessionID: r.SessionID, Seq: r.Seq, Kind: journal.Kind(r.Kind), Version: r.Version, Time: r.Time,
+		Actor:       journal.Actor{Type: journal.ActorType(r.ActorType), ID: r.ActorID.String},
+		ExecutionID: r.ExecutionID.String, Data: json.RawMessage(r.Data),
+	}
+}
+
+func events(rows []eventRow) []journal.Event {
+	out := make([]journal.Event, len(rows))
+	for i := range rows {
+		out[i] = rows[i].event()
+	}
+	return out
+}
+
+func eventsAfter(ctx context.Context, q querier, sessionID string, after int64, limit int) ([]journal.Event, error) {
+	var rows []eventRow
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", sessionID, after, limit); err != nil {
+		return nil, err
+	}
+	return events(rows), nil
+}
+
+// Page is a piece of a journal and the head at the moment it was read.
+type Page struct {
+	Events []journal.Event
+	Head   int64
+	Now    int64
+}
+
+// EventsAfter gives the events of the owner's session after a seq, in order, at
+// most limit (RDR-2). Codes: not_found; invalid if after is beyond the head.
+func (s *Store) EventsAfter(ctx context.Context, owner, sessionID string, after int64, limit int) (Page, error) {
+	var p Page
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		if p.Head, p.Now, err = head(ctx, q, owner, sessionID); err != nil {
+			return err
+		}
+		if after > p.Head || after < 0 {
+			return journal.Errorf(journal.Invalid, "The cursor %d is not in this session: its last entry is #%d.", after, p.Head).Typed("cursor-beyond-head").With("last_seq", p.Head)
+		}
+		p.Events, err = eventsAfter(ctx, q, sessionID, after, min(max(limit, 1), MaxEvents))
+		return err
+	})
+	return p, err
+}
+
+// EventsBefore gives the newest events of the owner's session before a seq (0:
+// the newest of all), in order (RDR-6).
+func (s *Store) EventsBefore(ctx context.Context, owner, sessionID string, before int64, limit int) (Page, error) {
+	var p Page
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		p, err = eventsBefore(ctx, q, owner, sessionID, before, limit)
+		return err
+	})
+	return p, err
+}
+
+func eventsBefore(ctx context.Context, q querier, owner, sessionID string, before int64, limit int) (Page, error) {
+	var p Page
+	var err error
+	if p.Head, p.Now, err = head(ctx, q, owner, sessionID); err != nil {
+		return p, err
+	}
+	if before <= 0 || before > p.Head {
+		before = p.Head + 1
+	}
+	var rows []eventRow
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?", sessionID, before, min(max(limit, 1), MaxEvents)); err != nil {
+		return p, err
+	}
+	slices.Reverse(rows)
+	p.Events = events(rows)
+	return p, nil
+}
+
+func head(ctx context.Context, q querier, owner, sessionID string) (seq, now int64, err error) {
+	d := q.dialect()
+	var row struct {
+		Seq int64 `db:"next_seq"`
+		Now int64 `db:"now"`
+	}
+	err = q.get(ctx, &row, "SELECT next_seq, "+d.now()+" AS now FROM session WHERE id = ? AND owner_id = ?", d.nowArg(), sessionID, owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noSession()
+	}
+	return row.Seq, row.Now, err
+}
+
+// Head gives the last seq of the owner's session and the database's clock. Code: not_found.
+func (s *Store) Head(ctx context.Context, owner, sessionID string) (seq, now int64, err error) {
+	err = s.read(ctx, func(q querier) error {
+		seq, now, err = head(ctx, q, owner, sessionID)
+		return err
+	})
+	return seq, now, err
+}
+
+// notFolded kinds are left out of a fold: they may be many, and no decision needs them.
+const notFolded = " AND kind NOT IN ('call.output', 'message.delta', 'message.completed', 'plan.updated')"
+
+// Fold reads what a drain must know of its session, on one snapshot: its state
+// and the chain of turns that the open one continues.
+func (s *Store) Fold(ctx context.Context, sessionID string) (*journal.Fold, SessionRules, error) {
+	var f *journal.Fold
+	var rules SessionRules
+	err := s.read(ctx, func(q querier) error {
+		var row sessionRow
+		err := q.get(ctx, &row, "SELECT "+sessionColumns+" FROM session WHERE id = ?", sessionID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "session not found: %s", sessionID)
+		}
+		if err != nil {
+			return err
+		}
+		st, err := row.state()
+		if err != nil {
+			return err
+		}
+		if rules, err = row.rules(); err != nil {
+			return err
+		}
+		f = journal.NewFold(st, row.NextSeq)
+		return foldChain(ctx, q, f, sessionID)
+	})
+	return f, rules, err
+}
+
+func foldChain(ctx context.Context, q querier, f *journal.Fold, sessionID string) error {
+	if f.State.ChainSeq == 0 {
+		return nil
+	}
+	for after := f.State.ChainSeq - 1; ; {
+		var rows []eventRow
+		if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq > ? AND seq <= ?"+notFolded+" ORDER BY seq LIMIT 500", sessionID, after, f.Seq); err != nil {
+			return err
+		}
+		for i := range rows {
+			ev := rows[i].event()
+			if err := f.Chained(&ev); err != nil {
+				return err
+			}
+			after = ev.Seq
+		}
+		if len(rows) < 500 {
+			return nil
+		}
+	}
+}
+
+// Missed gives the events between two seqs of a session, for a drain to which
+// somebody else's were added.
+func (s *Store) Missed(ctx context.Context, sessionID string, after, before int64) ([]journal.Event, error) {
+	var out []journal.Event
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = eventsAfter(ctx, q, sessionID, after, int(min(before-after-1, MaxEvents)))
+		return err
+	})
+	return out, err
+}
+
+// Since gives the events of a session after a seq, for its drain.
+func (s *Store) Since(ctx context.Context, sessionID string, after int64) ([]journal.Event, error) {
+	var out []journal.Event
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = eventsAfter(ctx, q, sessionID, after, MaxEvents)
+		return err
+	})
+	return out, err
+}
+
+// Blob gives a long text of the owner's session. Code: not_found.
+func (s *Store) Blob(ctx context.Context, owner, sessionID, sum string) ([]byte, error) {
+	var data []byte
+	err := s.read(ctx, func(q querier) error {
+		err := q.get(ctx, &data, "SELECT b.data FROM blob b JOIN session s ON s.id = b.session_id WHERE b.session_id = ? AND b.sha256 = ? AND s.owner_id = ?", sessionID, sum, owner)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "There is no such text, or it is not shared with you.").Typed("no-such-blob")
+		}
+		return err
+	})
+	return data, err
+}
+
+// Output is a bounded piece of a call's output.
+type Output struct {
+	Data  []byte
+	Total int64 // bytes in the journal so far, what was dropped not counted
+}
+
+// CallOutput gives at most limit bytes of the output of the owner's call from an
+// offset on. Offsets count what the command wrote; where its middle was dropped,
+// the piece ends and the next offset is after the gap.
+func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int64, limit int) (Output, error) {
+	var out Output
+	err := s.read(ctx, func(q querier) error {
+		out = Output{}
+		var session string
+		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+		}
+		if err != nil {
+			return err
+		}
+		if err := q.get(ctx, &out.Total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID); err != nil {
+			return err
+		}
+		out.Data, err = outputFrom(ctx, q, session, callID, max(offset, 0), limit)
+		return err
+	})
+	return out, err
+}
+
+func outputFrom(ctx context.Context, q querier, session, callID string, offset int64, limit int) ([]byte, error) {
+	var buf []byte
+	next := offset
+	for len(buf) < limit {
+		var rows []struct {
+			Offset int64  `db:"byte_offset"`
+			Data   []byte `db:"data"`
+		}
+		err := q.all(ctx, &rows, "SELECT o.byte_offset, e.data FROM call_output o JOIN event e ON e.session_id = o.session_id AND e.seq = o.seq WHERE o.call_id = ? AND o.byte_offset + o.bytes > ? ORDER BY o.byte_offset LIMIT 64", callID, next)
+		if err != nil || len(rows) == 0 {
+			return buf, err
+		}
+		for _, r := range rows {
+			var b journal.CallOutput
+			if err := json.Unmarshal(r.Data, &b); err != nil {
+				return nil, fmt.Errorf("read the output of %s: %w", callID, err)
+			}
+			text, err := fullText(ctx, q, session, b.Text)
+			if err != nil {
+				return nil, err
+			}
+			piece := []byte(text)
+			if r.Offset < next {
+				piece = piece[min(int64(len(piece)), next-r.Offset):]
+			}
+			buf = append(buf, piece...)
+			next = r.Offset + int64(len(text))
+			if len(buf) >= limit {
+				return buf[:limit], nil
+			}
+		}
+	}
+	return buf, nil
+}
+
+// evidenceTail is how much captured output stands beside a question.
+const evidenceTail = 2000
+
+// capturedOutput is the evidence that the journal itself has of a call.
+func capturedOutput(ctx context.Context, q querier, session, callID string) ([]journal.Evidence, error) {
+	var total int64
+	if err := q.get(ctx, &total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID); err != nil {
+		return nil, err
+	}
+	if total == 0 {
+		return []journal.Evidence{{Type: "output", Text: "No output was captured."}}, nil
+	}
+	tail, err := outputFrom(ctx, q, session, callID, max(0, total-evidenceTail), evidenceTail)
+	if err != nil {
+		return nil, err
+	}
+	return []journal.Evidence{{Type: "output", Text: fmt.Sprintf("%d bytes of output were captured; it ends:\n%s", total, tail)}}, nil
+}

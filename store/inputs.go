@@ -1,0 +1,358 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"golang.org/x/text/unicode/norm"
+
+	"holdfast/journal"
+)
+
+// PromptInput is what a person submits.
+type PromptInput struct {
+	Text     string
+	Delivery journal.Delivery
+}
+
+func (p PromptInput) hash() string {
+	return journal.PayloadHash(norm.NFC.String, string(p.Delivery), []string{}, p.Text)
+}
+
+type inputRow struct {
+	ID          string        `db:"id"`
+	SessionID   string        `db:"session_id"`
+	AdmittedSeq int64         `db:"admitted_seq"`
+	Delivery    string        `db:"delivery"`
+	State       string        `db:"state"`
+	PromotedSeq sql.NullInt64 `db:"promoted_seq"`
+	CreatedAt   int64         `db:"created_at"`
+}
+
+const inputColumns = "id, session_id, admitted_seq, delivery, state, promoted_seq, created_at"
+
+func (r *inputRow) receipt() journal.Receipt {
+	return journal.Receipt{
+		ID: r.ID, SessionID: r.SessionID, AdmittedSeq: r.AdmittedSeq, PromotedSeq: r.PromotedSeq.Int64,
+		Delivery: journal.Delivery(r.Delivery), State: journal.InputState(r.State), CreatedAt: r.CreatedAt,
+	}
+}
+
+// SubmitPrompt accepts a prompt for the owner's session: input, event and
+// receipt in one transaction (ADM-1). key is the idempotency key, already
+// checked. The same key with the same payload gives the first receipt, marked
+// as a replay, and wakes the session again (ADM-3, ADM-5).
+// Codes: not_found, conflict (archived, or 200 wait already), unprocessable
+// (the key was used for something else, ADM-4), unavailable.
+func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, p PromptInput) (journal.Receipt, error) {
+	if err := journal.CheckText(p.Text); err != nil {
+		return journal.Receipt{}, err
+	}
+	var out journal.Receipt
+	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, sessionID, owner)
+		if err != nil {
+			return err
+		}
+		id := NewID("inp")
+		first, err := l.receipt(ctx, owner, journal.OpCreatePrompt, key, p.hash(), id)
+		if err != nil {
+			return err
+		}
+		if !first {
+			return errReplay
+		}
+		if err := l.admit(ctx, owner, id, p); err != nil {
+			return err
+		}
+		out = journal.Receipt{ID: id, SessionID: sessionID, AdmittedSeq: l.seq, Delivery: p.Delivery, State: journal.InputAdmitted, CreatedAt: l.now}
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+	if errors.Is(err, errReplay) {
+		return s.replayPrompt(ctx, owner, sessionID, key, p)
+	}
+	return out, err
+}
+
+// receipt writes a key's first use; false means that it has been used.
+func (l *locked) receipt(ctx context.Context, owner string, op journal.Operation, key, payload, subject string) (first bool, err error) {
+	n, err := l.t.exec(ctx, "INSERT INTO receipt (owner_id, operation, idem_key, session_id, payload_sha256, subject_id, seq, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, operation, idem_key) DO NOTHING",
+		owner, string(op), key, l.row.ID, payload, subject, l.seq+1, l.now)
+	return n == 1, err
+}
+
+func (l *locked) admit(ctx context.Context, owner, id string, p PromptInput) error {
+	if l.st.Archived {
+		return journal.Errorf(journal.Conflict, "This session is archived. Nothing was recorded. Start a new session for it.").Typed("session-archived").With("state", journal.StateClosed)
+	}
+	if len(l.st.Admitted) >= journal.MaxAdmitted {
+		return journal.Errorf(journal.Conflict, "%d messages wait in this session already; no more are taken. Withdraw some, or wait until they were delivered.", journal.MaxAdmitted).Typed("queue-full").With("state", l.st.Base)
+	}
+	return l.append(ctx, journal.User(owner), &journal.PromptAdmitted{PromptID: id, Delivery: p.Delivery, Text: journal.T(p.Text)})
+}
+
+type receiptRow struct {
+	Operation string `db:"operation"`
+	SessionID string `db:"session_id"`
+	Payload   string `db:"payload_sha256"`
+	Subject   string `db:"subject_id"`
+	Seq       int64  `db:"seq"`
+	CreatedAt int64  `db:"created_at"`
+}
+
+const receiptColumns = "operation, session_id, payload_sha256, subject_id, seq, created_at"
+
+func loadReceipt(ctx context.Context, q querier, owner string, op journal.Operation, key string) (receiptRow, error) {
+	var r receiptRow
+	err := q.get(ctx, &r, "SELECT "+receiptColumns+" FROM receipt WHERE owner_id = ? AND operation = ? AND idem_key = ?", owner, string(op), key)
+	return r, err
+}
+
+// clash is ADM-4: the same key for something else.
+func (r receiptRow) clash(sessionID, payload string) error {
+	if r.Payload == payload && (sessionID == "" || r.SessionID == sessionID) {
+		return nil
+	}
+	what := "with other content"
+	if sessionID != "" && r.SessionID != sessionID {
+		what = "for another session"
+	}
+	return journal.Errorf(journal.Unprocessable, "This key was used already, %s: it became entry #%d of %s. Nothing new was recorded. Use a new key to send this as well.", what, r.Seq, r.SessionID).
+		Typed("idempotency-key-reused").With("session_id", r.SessionID).With("admitted_seq", r.Seq)
+}
+
+func (s *Store) replayPrompt(ctx context.Context, owner, sessionID, key string, p PromptInput) (journal.Receipt, error) {
+	var out journal.Receipt
+	var runnable bool
+	err := s.read(ctx, func(q querier) error {
+		r, err := loadReceipt(ctx, q, owner, journal.OpCreatePrompt, key)
+		if err != nil {
+			return err
+		}
+		if err := r.clash(sessionID, p.hash()); err != nil {
+			return err
+		}
+		var row inputRow
+		if err := q.get(ctx, &row, "SELECT "+inputColumns+" FROM input WHERE id = ?", r.Subject); err != nil {
+			return err
+		}
+		out = row.receipt()
+		out.Replayed = true
+		return q.get(ctx, &runnable, "SELECT runnable_at IS NOT NULL FROM session WHERE id = ?", sessionID)
+	})
+	if err == nil && runnable { // ADM-5: a retry drains a prompt that nobody drained
+		s.hub.publish([]Wake{{Session: sessionID, Seq: out.AdmittedSeq, Work: true}})
+	}
+	return out, err
+}
+
+// WithdrawPrompt takes an admitted prompt back (ADM-8); a repeat is the same answer.
+// Codes: not_found, conflict once it was promoted.
+func (s *Store) WithdrawPrompt(ctx context.Context, owner, promptID string) (journal.Receipt, error) {
+	var out journal.Receipt
+	session, err := s.sessionOf(ctx, owner, "input", promptID, "message")
+	if err != nil {
+		return out, err
+	}
+	err = s.write(ctx, session, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, session, owner)
+		if err != nil {
+			return err
+		}
+		var row inputRow
+		if err := t.get(ctx, &row, "SELECT "+inputColumns+" FROM input WHERE id = ?", promptID); err != nil {
+			return err
+		}
+		out = row.receipt()
+		switch out.State {
+		case journal.InputWithdrawn:
+			out.Replayed = true
+			return nil
+		case journal.InputPromoted:
+			return journal.Errorf(journal.Conflict, "This message was delivered to the agent already, as entry #%d. It can't be withdrawn; you can send another, or stop the turn.", out.PromotedSeq).
+				Typed("prompt-promoted").With("state", out.State)
+		}
+		if err := l.append(ctx, journal.User(owner), &journal.PromptWithdrawn{PromptID: promptID}); err != nil {
+			return err
+		}
+		out.State = journal.InputWithdrawn
+		return l.flush(ctx)
+	})
+	return out, err
+}
+
+// sessionOf finds the session of a thing that the owner may see.
+func (s *Store) sessionOf(ctx context.Context, owner, table, id, word string) (string, error) {
+	var session string
+	err := s.read(ctx, func(q querier) error {
+		err := q.get(ctx, &session, "SELECT x.session_id FROM "+table+" x JOIN session s ON s.id = x.session_id WHERE x.id = ? AND s.owner_id = ?", id, owner)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "There is no such %s, or it is not shared with you.", word).Typed("no-such-" + word)
+		}
+		return err
+	})
+	return session, err
+}
+
+// ReceiptItem is what was made under a key (ADM-9).
+type ReceiptItem struct {
+	Operation journal.Operation
+	Receipt   journal.Receipt
+	State     string
+}
+
+// Receipts tells what became of a key of the owner's. Code: not_found if nothing was made so far.
+func (s *Store) Receipts(ctx context.Context, owner, key string) ([]ReceiptItem, error) {
+	var out []ReceiptItem
+	err := s.read(ctx, func(q querier) error {
+		out = nil
+		var rows []receiptRow
+		if err := q.all(ctx, &rows, "SELECT "+receiptColumns+" FROM receipt WHERE owner_id = ? AND idem_key = ? ORDER BY operation", owner, key); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			item, err := receiptItem(ctx, q, r)
+			if err != nil {
+				return err
+			}
+			out = append(out, item)
+		}
+		if len(out) == 0 {
+			return journal.Errorf(journal.NotFound, "Nothing was recorded under this key so far. Only sending it again with the same key settles that.").Typed("no-such-key")
+		}
+		return nil
+	})
+	return out, err
+}
+
+func receiptItem(ctx context.Context, q querier, r receiptRow) (ReceiptItem, error) {
+	item := ReceiptItem{Operation: journal.Operation(r.Operation), Receipt: journal.Receipt{ID: r.Subject, SessionID: r.SessionID, AdmittedSeq: r.Seq, CreatedAt: r.CreatedAt}}
+	switch item.Operation {
+	case journal.OpCreatePrompt:
+		var row inputRow
+		if err := q.get(ctx, &row, "SELECT "+inputColumns+" FROM input WHERE id = ?", r.Subject); err != nil {
+			return item, err
+		}
+		item.Receipt = row.receipt()
+		item.State = row.State
+	case journal.OpDecide:
+		req, err := loadRequest(ctx, q, r.Subject)
+		if err != nil {
+			return item, err
+		}
+		item.State = string(req.State)
+	default:
+		err := q.get(ctx, &item.State, "SELECT base FROM session WHERE id = ?", r.SessionID)
+		return item, err
+	}
+	return item, nil
+}
+
+// Admitted lists the prompts of the owner's session that wait, in the order of admission.
+func admitted(ctx context.Context, q querier, sessionID string) ([]QueuedPrompt, error) {
+	var rows []struct {
+		inputRow
+		Text string `db:"text"`
+	}
+	if err := q.all(ctx, &rows, "SELECT "+inputColumns+", text FROM input WHERE session_id = ? AND state = 'admitted' ORDER BY admitted_seq", sessionID); err != nil {
+		return nil, err
+	}
+	out := make([]QueuedPrompt, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, QueuedPrompt{Receipt: r.receipt(), Text: r.Text})
+	}
+	return out, nil
+}
+
+// QueuedPrompt is an admitted prompt with its text.
+type QueuedPrompt struct {
+	Receipt journal.Receipt
+	Text    string
+}
+
+// PromoteNext opens a turn with the oldest admitted steer, else the oldest
+// queued prompt (PRO-1, PRO-2). For the execution that holds the claim. No
+// prompt: no event, no error. Codes: stale_claim.
+func (s *Store) PromoteNext(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
+	return s.promote(ctx, c, func(st *journal.State) []string {
+		for _, w := range st.Admitted {
+			if w.Delivery == journal.Steer {
+				return []string{w.ID}
+			}
+		}
+		return []string{st.Admitted[0].ID}
+	})
+}
+
+// PromoteSteers promotes, at a boundary of the open turn, all steers that are
+// admitted, in the order of admission (PRO-1, PRO-3). Codes: stale_claim.
+func (s *Store) PromoteSteers(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
+	return s.promote(ctx, c, func(st *journal.State) []string {
+		var ids []string
+		for _, w := range st.Admitted {
+			if w.Delivery == journal.Steer {
+				ids = append(ids, w.ID)
+			}
+		}
+		return ids
+	})
+}
+
+func (s *Store) promote(ctx context.Context, c *journal.Claim, pick func(*journal.State) []string) ([]journal.Event, error) {
+	var out []journal.Event
+	err := s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
+		out = nil
+		l, err := t.lockFenced(ctx, c, 0)
+		if err != nil {
+			return err
+		}
+		st := &l.st
+		if len(st.Admitted) == 0 || st.Interrupt != nil || (!st.TurnOpen() && (st.Held || st.Blocked != nil || st.Unknowns() > 0)) {
+			return nil
+		}
+		turn := NewID("trn")
+		opens := !st.TurnOpen()
+		if !opens {
+			turn = st.Turn.ID
+		}
+		for i, id := range pick(st) {
+			if opens && i == 0 {
+				if err := l.append(ctx, journal.Server(), &journal.TurnStarted{TurnID: turn, Cause: journal.CausePrompt}); err != nil {
+					return err
+				}
+			}
+			if err := l.promoteOne(ctx, id, turn); err != nil {
+				return err
+			}
+		}
+		out = l.events
+		return l.flush(ctx)
+	})
+	return out, err
+}
+
+func (l *locked) promoteOne(ctx context.Context, id, turn string) error {
+	var delivery string
+	if err := l.t.get(ctx, &delivery, "SELECT delivery FROM input WHERE id = ? AND state = 'admitted'", id); err != nil {
+		return err
+	}
+	return l.append(ctx, journal.Server(), &journal.PromptPromoted{PromptID: id, Delivery: journal.Delivery(delivery), MessageID: NewID("msg"), TurnID: turn})
+}
+
+// PromptTexts gives the texts of prompts of one session, by id.
+func (s *Store) PromptTexts(ctx context.Context, sessionID string, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	err := s.read(ctx, func(q querier) error {
+		for _, id := range ids {
+			var text string
+			if err := q.get(ctx, &text, "SELECT text FROM input WHERE id = ? AND session_id = ?", id, sessionID); err != nil {
+				return err
+			}
+			out[id] = text
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Holder is who holds a lock.
+type Holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// HeldError says that another process owns the journal or the state folder.
+type HeldError struct {
+	What   string
+	Path   string
+	Holder Holder
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s %s is owned by another holdfast: pid %d on %s, since %s. End that server first, or use another one (--state, --database).",
+		e.What, e.Path, e.Holder.PID, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
+}
+
+// Lock is held for life; the kernel releases it at any death, so that a new
+// holder has proof that the old one is dead (LEA-8, LEA-11).
+type Lock struct{ l *flock.Flock }
+
+// LockJournal makes this process the one worker of a SQLite journal (LEA-8). The
+// path is resolved through symlinks, so that two names of one file are one lock.
+func LockJournal(path string) (*Lock, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		dir, derr := filepath.EvalSymlinks(filepath.Dir(path))
+		if derr != nil {
+			return nil, fmt.Errorf("find the journal's folder: %w", derr)
+		}
+		real, err = filepath.Join(dir, filepath.Base(path)), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the journal: %w", err)
+	}
+	return lockFile("The journal", path, real+".owner")
+}
+
+// LockState makes this process the one holder of a state folder (LEA-11) and
+// gives the folder's random id, made at its first use.
+func LockState(dir string) (*Lock, string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("make the state folder: %w", err)
+	}
+	l, err := lockFile("The state folder", dir, filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := folderID(dir)
+	if err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	return l, id, nil
+}
+
+func folderID(dir string) (string, error) {
+	path := filepath.Join(dir, "id")
+	b, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the state folder's id: %w", err)
+	}
+	id := NewID("fld")
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the state folder's id: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return "", fmt.Errorf("write the state folder's id: %w", err)
+	}
+	return id, syncDir(dir)
+}
+
+func lockFile(what, shown, path string) (*Lock, error) {
+	l := flock.New(path, flock.SetPermissions(0o600))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", shown, err)
+	}
+	if !ok {
+		held := &HeldError{What: what, Path: shown}
+		if b, rerr := os.ReadFile(path + ".holder"); rerr == nil {
+			// A holder that is just writing itself down is still a holder: its pid is then 0.
+			_ = json.Unmarshal(b, &held.Holder)
+		}
+		return nil, held
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	b, err := json.Marshal(Holder{os.Getpid(), host, time.Now().UTC()})
+	if err == nil {
+		err = os.WriteFile(path+".holder", b, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write down the holder: %w", err), l.Close())
+	}
+	return &Lock{l}, nil
+}
+
+// Close releases the lock.
+func (l *Lock) Close() error { return l.l.Close() }

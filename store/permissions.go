@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"holdfast/journal"
+)
+
+func requestsWhere(ctx context.Context, q querier, where string, args ...any) ([]*journal.Request, error) {
+	var rows []requestRow
+	if err := q.all(ctx, &rows, "SELECT "+requestColumns+" FROM request WHERE "+where, args...); err != nil {
+		return nil, err
+	}
+	out := make([]*journal.Request, 0, len(rows))
+	for i := range rows {
+		r, err := rows[i].request()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// RequestQuery filters a list of requests.
+type RequestQuery struct {
+	State   journal.RequestState // "": any
+	Session string               // "": any
+	Cursor  string
+	Limit   int
+}
+
+// Requests lists the owner's requests over all sessions, oldest first, and gives the cursor of the next page.
+func (s *Store) Requests(ctx context.Context, owner string, f RequestQuery) (out []*journal.Request, next string, err error) {
+	f.Limit = min(max(f.Limit, 1), 100)
+	err = s.read(ctx, func(q querier) error {
+		where := []string{"session_id IN (SELECT id FROM session WHERE owner_id = ?)"}
+		args := []any{owner}
+		if f.Session != "" {
+			if _, _, err := head(ctx, q, owner, f.Session); err != nil {
+				return err
+			}
+			where, args = append(where, "session_id = ?"), append(args, f.Session)
+		}
+		if f.State != "" {
+			where, args = append(where, "state = ?"), append(args, string(f.State))
+		}
+		if f.Cursor != "" {
+			if !strings.HasPrefix(f.Cursor, "per_") {
+				return badCursor()
+			}
+			where, args = append(where, "id > ?"), append(args, f.Cursor)
+		}
+		args = append(args, f.Limit+1)
+		if out, err = requestsWhere(ctx, q, strings.Join(where, " AND ")+" ORDER BY id LIMIT ?", args...); err != nil {
+			return err
+		}
+		next = ""
+		if len(out) > f.Limit {
+			out = out[:f.Limit]
+			next = out[f.Limit-1].ID
+		}
+		return nil
+	})
+	return out, next, err
+}
+
+// RequestPage is a request with what stands around it.
+type RequestPage struct {
+	Request *journal.Request
+	Call    *journal.Call
+	Session Session
+}
+
+// Request reads one request of the owner's. Code: not_found.
+func (s *Store) Request(ctx context.Context, owner, id string) (RequestPage, error) {
+	var p RequestPage
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		if p.Request, err = loadRequest(ctx, q, id); err != nil {
+			return err
+		}
+		if p.Session, err = loadSession(ctx, q, owner, p.Request.SessionID); err != nil {
+			if journal.Is(err, journal.NotFound) {
+				return noRequest()
+			}
+			return err
+		}
+		p.Call, err = loadCall(ctx, q, p.Request.Tool.CallID)
+		return err
+	})
+	return p, err
+}
+
+// Decision is a person's answer to a request.
+type Decision struct {
+	Reply      journal.Reply
+	Message    string
+	Digest     string
+	NeedDigest bool   // a form must say what was read
+	Key        string // optional
+}
+
+func (d Decision) hash() string {
+	return journal.PayloadHash(norm.NFC.String, string(d.Reply), d.Message, d.Digest)
+}
+
+// Check refuses what can't be an answer. Code: unprocessable.
+func (d Decision) Check() error {
+	switch d.Reply {
+	case journal.ReplyOnce, journal.ReplyReject:
+	case journal.ReplyAlways:
+		return journal.Errorf(journal.Unprocessable, "Remembered answers are not available yet. Nothing was recorded; answer once, or reject.").Typed("always-not-available")
+	default:
+		return journal.Errorf(journal.Unprocessable, "reply must be once, always or reject. Nothing was recorded.").Typed("unknown-reply")
+	}
+	if len(d.Message) > 16<<10 || strings.ContainsRune(d.Message, 0) {
+		return journal.Errorf(journal.Unprocessable, "The message must be at most 16 KiB of text without NUL. Nothing was recorded.").Typed("bad-message")
+	}
+	return nil
+}
+
+// Decide answers a request of the owner's, once: the first answer wins (PER-2),
+// committed before the agent hears it (PER-4). Codes: not_found; conflict naming
+// the first answer; gone if the request has ended; unprocessable if what was
+// read isn't what waits, or for always.
+func (s *Store) Decide(ctx context.Context, owner, id string, d Decision) (RequestPage, error) {
+	session, err := s.sessionOf(ctx, owner, "request", id, "request")
+	if err != nil {
+		return RequestPage{}, err
+	}
+	err = s.write(ctx, session, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, session, owner)
+		if err != nil {
+			return err
+		}
+		if d.Key != "" {
+			first, err := l.receipt(ctx, owner, journal.OpDecide, d.Key, d.hash(), id)
+			if err != nil {
+				return err
+			}
+			if !first {
+				return errReplay
+			}
+		}
+		return l.decide(ctx, owner, id, d)
+	})
+	if errors.Is(err, errReplay) {
+		err = s.replayDecision(ctx, owner, id, d)
+	}
+	if err != nil {
+		return RequestPage{}, err
+	}
+	return s.Request(ctx, owner, id)
+}
+
+func (s *Store) replayDecision(ctx context.Context, owner, id string, d Decision) error {
+	return s.read(ctx, func(q querier) error {
+		r, err := loadReceipt(ctx, q, owner, journal.OpDecide, d.Key)
+		if err != nil {
+			return err
+		}
+		if r.Subject != id {
+			return journal.Errorf(journal.Unprocessable, "This key was used already, to answer another request. Nothing was recorded.").Typed("idempotency-key-reused")
+		}
+		return r.clash("", d.hash())
+	})
+}
+
+func (l *locked) decide(ctx context.Context, owner, id string, d Decision) error {
+	r, err := loadRequest(ctx, l.t, id)
+	if err != nil {
+		return err
+	}
+	reply := &journal.PermissionReplied{ID: id, Reply: d.Reply, Message: d.Message, By: owner, Patterns: []string{}}
+	if err := cloneOf(r).Apply(&journal.Event{Time: l.now}, reply); err != nil {
+		return err // 409 and 410 come before 422: what is over can't be stale
+	}
+	if err := d.Check(); err != nil {
+		return err
+	}
+	if d.Digest != r.Digest && (d.Digest != "" || d.NeedDigest) {
+		return journal.Errorf(journal.Unprocessable, "What you read is not what is waiting now. Nothing was recorded. Read the request as it is now, then answer it.").
+			Typed("digest-differs").With("digest", r.Digest)
+	}
+	if err := l.append(ctx, journal.User(owner), reply); err != nil {
+		return err
+	}
+	if d.Reply == journal.ReplyReject {
+		if err := l.reject(ctx, owner, r, d); err != nil {
+			return err
+		}
+	}
+	l.wakeWork()
+	return l.flush(ctx)
+}
+
+// reject refuses the call; without a message it ends the turn as well (PER-3).
+// Something else in the air is for the execution that holds it to end.
+func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d Decision) error {
+	for _, id := range l.st.Pending { // the call's other requests can't be allowed any more (PER-6)
+		other, err := loadRequest(ctx, l.t, id)
+		if err != nil {
+			return err
+		}
+		if other.Tool.CallID == r.Tool.CallID {
+			if err := l.append(ctx, journal.Server(), &journal.PermissionCancelled{ID: id, Reason: "the call was refused"}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.append(ctx, journal.User(owner), &journal.CallSettled{CallID: r.Tool.CallID, State: journal.CallIsRefused, Reason: "rejected"}); err != nil {
+		return err
+	}
+	if d.Message != "" {
+		return nil
+	}
+	if l.row.ExecutionID.Valid && l.st.InFlight() {
+		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
+	}
+	return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "rejected"})
+}
+
+// NeedsCount counts what needs the owner: decisions, unknown outcomes, blocked sessions, work ready for review.
+func (s *Store) NeedsCount(ctx context.Context, owner string) (map[journal.Needs]int, error) {
+	out := map[journal.Needs]int{}
+	err := s.read(ctx, func(q querier) error {
+		var rows []struct {
+			Needs string `db:"needs"`
+			N     int    `db:"n"`
+		}
+		if err := q.all(ctx, &rows, "SELECT needs, count(*) AS n FROM session WHERE owner_id = ? AND needs <> 'none' GROUP BY needs", owner); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			out[journal.Needs(r.Needs)] = r.N
+		}
+		return nil
+	})
+	return out, err
+}
+
+func cloneOf(r *journal.Request) *journal.Request {
+	c := *r
+	return &c
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"holdfast/journal"
+)
+
+// Recovery is what a sweeper brings: the claim as it saw it, and what it found
+// out about the calls in flight.
+type Recovery struct {
+	Claim    journal.Claim
+	Evidence map[string][]journal.Evidence // by call
+}
+
+// Recover concludes an execution whose lease has expired (REC-2 to REC-6): the
+// sweeper's door. It is guarded by the claim being the same, still expired and in
+// the same phase; else nothing is written and the answer is conflict. Recovering
+// one twice is done once. recovered tells whether this call did it; then the
+// session is woken.
+func (s *Store) Recover(ctx context.Context, r Recovery) (recovered bool, err error) {
+	c := r.Claim
+	err = s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
+		recovered = false
+		// A row that somebody has locked belongs to somebody who writes: it is alive.
+		l, err := t.lockSelect(ctx, c.SessionID, t.dialect().lockOrSkip())
+		if journal.Is(err, journal.NotFound) {
+			return claimChanged(c.ExecutionID)
+		}
+		if err != nil {
+			return err
+		}
+		now, err := loadClaim(ctx, t, c.SessionID)
+		if err != nil {
+			return err
+		}
+		if now == nil || now.ExecutionID != c.ExecutionID {
+			return l.alreadyRecovered(ctx, c.ExecutionID)
+		}
+		if now.ExpiresAt > l.now || now.Phase != c.Phase || now.AssistantMessageID != c.AssistantMessageID {
+			return claimChanged(c.ExecutionID)
+		}
+		if err := l.recover(ctx, now, r.Evidence); err != nil {
+			return err
+		}
+		recovered = true
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+	return recovered, err
+}
+
+func claimChanged(executionID string) error {
+	return journal.Errorf(journal.Conflict, "recovery execution claim changed: %s", executionID).Typed("claim-changed")
+}
+
+// alreadyRecovered is REC-5: a duplicate is done if its row exists.
+func (l *locked) alreadyRecovered(ctx context.Context, executionID string) error {
+	var seq int64
+	err := l.t.get(ctx, &seq, "SELECT seq FROM recovery WHERE session_id = ? AND execution_id = ?", l.row.ID, executionID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return claimChanged(executionID)
+	}
+	return err
+}
+
+// recover concludes one expired claim inside the caller's transaction.
+func (l *locked) recover(ctx context.Context, c *journal.Claim, evidence map[string][]journal.Evidence) error {
+	if err := l.deleteExpired(ctx, c); err != nil {
+		return err
+	}
+	superseded := c.AssistantMessageID != "" && c.AssistantMessageID != l.st.LatestAssistant
+	if c.Phase != journal.PhaseSafe && !superseded {
+		if err := l.stepRecovered(ctx, c, evidence); err != nil {
+			return err
+		}
+	} else if err := l.lose(ctx, evidence); err != nil {
+		return err
+	}
+	if l.st.TurnOpen() && l.st.Interrupt != nil { // REC-6: nobody else is there to carry it out
+		return l.endTurn(ctx, journal.Server(), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"})
+	}
+	return l.blockIfRepeated(ctx)
+}
+
+// deleteExpired removes the claim on condition that it is still what was seen and still expired.
+func (l *locked) deleteExpired(ctx context.Context, c *journal.Claim) error {
+	d := l.t.dialect()
+	n, err := l.t.exec(ctx, "DELETE FROM claim WHERE session_id = ? AND execution_id = ? AND phase = ? AND coalesce(assistant_message_id, '') = ? AND expires_at <= "+d.now(),
+		c.SessionID, c.ExecutionID, string(c.Phase), c.AssistantMessageID, d.nowArg())
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return claimChanged(c.ExecutionID)
+	}
+	_, err = l.t.exec(ctx, "UPDATE session SET execution_id = NULL, epoch = epoch + 1 WHERE id = ? AND execution_id = ?", c.SessionID, c.ExecutionID)
+	l.row.ExecutionID = sql.NullString{}
+	return err
+}
+
+// stepRecovered writes the one event of REC-3 and REC-4 and what follows from it.
+func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, evidence map[string][]journal.Evidence) error {
+	body := &journal.StepRecovered{
+		ExecutionID: c.ExecutionID, Phase: c.Phase, AssistantMessageID: journal.OrNil(c.AssistantMessageID),
+		RecoveryMessageID: c.AssistantMessageID, ContinuationMessageID: NewID("msg"),
+		Calls: []journal.RecoveredCall{}, Attempts: []journal.RecoveredAttempt{},
+	}
+	if body.RecoveryMessageID == "" {
+		body.RecoveryMessageID = NewID("msg")
+	}
+	for _, call := range l.st.Calls {
+		if call.State == journal.CallIsDispatched && call.Effect == journal.EffectEffect {
+			body.Calls = append(body.Calls, journal.RecoveredCall{CallID: call.ID, Became: journal.CallIsUnknown})
+		}
+	}
+	for _, id := range l.st.Attempts {
+		a, err := loadAttempt(ctx, l.t, id)
+		if err != nil {
+			return err
+		}
+		became := journal.AttemptIsUnknown
+		if a.State == journal.AttemptIsPrepared {
+			became = journal.AttemptHasFailed
+		}
+		body.Attempts = append(body.Attempts, journal.RecoveredAttempt{AttemptID: id, Became: became})
+	}
+	if err := l.append(ctx, journal.Server(), body); err != nil {
+		return err
+	}
+	return l.lose(ctx, evidence)
+}
+
+// lose marks what a lost execution had in the air: effects and attempts become
+// unknown; what may be run again stays dispatched (CAL-4).
+func (l *locked) lose(ctx context.Context, evidence map[string][]journal.Evidence) error {
+	for _, call := range l.st.Calls {
+		if call.State != journal.CallIsDispatched || call.Effect != journal.EffectEffect {
+			continue
+		}
+		if err := l.unknown(ctx, call.ID, evidence[call.ID]); err != nil {
+			return err
+		}
+	}
+	return l.endAttempts(ctx)
+}
+
+// blockIfRepeated is REC-11: a session that kills its server can't do so for ever.
+func (l *locked) blockIfRepeated(ctx context.Context) error {
+	if l.st.Recoveries < journal.MaxRecoveries || l.st.Blocked != nil {
+		return nil
+	}
+	return l.append(ctx, journal.Server(), &journal.SessionBlocked{
+		Cause: journal.BlockRecovery, UnblockedBy: "continue",
+		Detail: "The server was lost, or failed, three times in this turn without a step being finished in between. It is not tried again by itself.",
+	})
+}
+
+// Unsettled lists the calls of a session that are dispatched, for who must end
+// their processes before anything is concluded (COO-7).
+func (s *Store) Unsettled(ctx context.Context, sessionID string) ([]*journal.Call, error) {
+	var out []*journal.Call
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'dispatched'", sessionID)
+		return err
+	})
+	return out, err
+}
+
+// Evidence adds late evidence to an unknown call, and can do nothing else: the
+// fourth door. It is for a worker that comes back after its session was
+// recovered. Codes: not_found, conflict if the call isn't unknown.
+func (s *Store) Evidence(ctx context.Context, sessionID, callID string, e journal.Evidence) error {
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockSelect(ctx, sessionID, t.dialect().lock())
+		if err != nil {
+			return err
+		}
+		if err := l.append(ctx, journal.Server(), &journal.CallEvidence{CallID: callID, Evidence: e}); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
+}

@@ -1,0 +1,376 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"holdfast/journal"
+)
+
+// NewSession is what a person asks for. Workspace and WorkspaceID come from who
+// has looked at the folder (WSP-1).
+type NewSession struct {
+	Title       string
+	Agent       string
+	Workspace   string
+	WorkspaceID string
+	Preset      string
+	Rules       []journal.Rule
+	Policy      journal.Policy
+	Prompt      *PromptInput
+}
+
+func (n NewSession) hash() string {
+	prompt := ""
+	if n.Prompt != nil {
+		prompt = n.Prompt.hash()
+	}
+	return journal.PayloadHash(norm.NFC.String, n.Title, n.Agent, n.Workspace, n.Preset, n.Rules, n.Policy, prompt)
+}
+
+// SessionRules is what decides the calls of a session, and the version of it (CAL-9).
+type SessionRules struct {
+	Preset  string
+	Rules   []journal.Rule
+	Policy  journal.Policy
+	Version int64
+}
+
+func (r *sessionRow) rules() (SessionRules, error) {
+	out := SessionRules{Preset: r.Preset, Version: r.RulesVersion}
+	return out, errors.Join(json.Unmarshal([]byte(r.Rules), &out.Rules), json.Unmarshal([]byte(r.Policy), &out.Policy))
+}
+
+// Session is a session as its owner sees it, on one snapshot.
+type Session struct {
+	ID        string
+	OwnerID   string
+	State     journal.State
+	Rules     SessionRules
+	LastSeq   int64
+	Claim     *journal.Claim
+	UpdatedAt int64
+	Now       int64 // the database's clock when this was read
+	Position  int   // in the queue, from 1; 0: not queued
+	Host      string
+	PID       int
+}
+
+// Execution is the first reading (semantics §11).
+func (s *Session) Execution() (journal.ExecutionState, int64) { return s.State.Execution(s.Claim, s.Now) }
+
+// CreateSession makes a session, with its first prompt if there is one, in one
+// transaction under one key (ADM-6). A replay gives the first answer.
+// Codes: unprocessable (key used otherwise, ADM-4; bad text), unavailable.
+func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSession) (out Session, replayed bool, err error) {
+	if n.Prompt != nil {
+		if err := journal.CheckText(n.Prompt.Text); err != nil {
+			return out, false, err
+		}
+	}
+	if n.Rules == nil {
+		n.Rules = []journal.Rule{}
+	}
+	id := NewID("ses")
+	err = s.write(ctx, id, func(ctx context.Context, t *tx) error {
+		l, err := t.newSession(ctx, id, owner, n)
+		if err != nil {
+			return err
+		}
+		first, err := l.receipt(ctx, owner, journal.OpCreateSession, key, n.hash(), id)
+		if err != nil {
+			return err
+		}
+		if !first {
+			return errReplay
+		}
+		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner}
+		if err := l.append(ctx, journal.User(owner), created); err != nil {
+			return err
+		}
+		if n.Prompt != nil {
+			if err := l.admit(ctx, owner, NewID("inp"), *n.Prompt); err != nil {
+				return err
+			}
+		}
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+	if errors.Is(err, errReplay) {
+		replayed = true
+		id, err = s.replaySession(ctx, owner, key, n)
+	}
+	if err != nil {
+		return out, false, err
+	}
+	out, err = s.Session(ctx, owner, id)
+	return out, replayed, err
+}
+
+func (t *tx) newSession(ctx context.Context, id, owner string, n NewSession) (*locked, error) {
+	rules, err1 := journal.Encode(n.Rules)
+	policy, err2 := journal.Encode(n.Policy)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("encode the rules: %w", err)
+	}
+	d := t.dialect()
+	var row sessionRow
+	err := t.get(ctx, &row, "INSERT INTO session (id, owner_id, workspace_id, preset, rules, policy, updated_at, state, base, needs, title, title_folded, agent, workspace) VALUES (?, ?, ?, ?, ?, ?, "+d.now()+", '{}', 'idle', 'none', '', '', '', '') RETURNING "+sessionColumns,
+		id, owner, n.WorkspaceID, n.Preset, string(rules), string(policy), d.nowArg())
+	if err != nil {
+		return nil, err
+	}
+	return newLocked(t, row, row.UpdatedAt)
+}
+
+func (s *Store) replaySession(ctx context.Context, owner, key string, n NewSession) (string, error) {
+	var id string
+	err := s.read(ctx, func(q querier) error {
+		r, err := loadReceipt(ctx, q, owner, journal.OpCreateSession, key)
+		if err != nil {
+			return err
+		}
+		id = r.SessionID
+		return r.clash("", n.hash())
+	})
+	if err == nil { // ADM-5
+		s.hub.publish([]Wake{{Session: id, Work: true}})
+	}
+	return id, err
+}
+
+// Session reads one session of the owner's. Code: not_found.
+func (s *Store) Session(ctx context.Context, owner, id string) (Session, error) {
+	var out Session
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = loadSession(ctx, q, owner, id)
+		return err
+	})
+	return out, err
+}
+
+type sessionView struct {
+	sessionRow
+	Now       int64          `db:"now"`
+	Execution sql.NullString `db:"c_execution_id"`
+	Worker    sql.NullString `db:"c_worker_id"`
+	Folder    sql.NullString `db:"c_state_folder_id"`
+	Phase     sql.NullString `db:"c_phase"`
+	ClaimedAt sql.NullInt64  `db:"c_claimed_at"`
+	ExpiresAt sql.NullInt64  `db:"c_expires_at"`
+	LeaseMS   sql.NullInt64  `db:"c_lease_ms"`
+	Host      sql.NullString `db:"w_host"`
+	PID       sql.NullInt64  `db:"w_pid"`
+	Position  int            `db:"position"`
+}
+
+// viewColumns and viewFrom read a session with its claim and worker. The place in the queue is computed here (http.md).
+const (
+	viewColumns = "s.id, s.owner_id, s.workspace_id, s.preset, s.rules, s.policy, s.rules_version, s.next_seq, s.epoch, s.execution_id, s.updated_at, s.state, " +
+		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, " +
+		"w.host AS w_host, w.pid AS w_pid, " +
+		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, "
+	viewFrom = " AS now FROM session s LEFT JOIN claim c ON c.session_id = s.id LEFT JOIN worker w ON w.id = c.worker_id "
+)
+
+func (r *sessionView) session() (Session, error) {
+	st, err := r.state()
+	if err != nil {
+		return Session{}, err
+	}
+	rules, err := r.rules()
+	out := Session{
+		ID: r.ID, OwnerID: r.OwnerID, State: st, Rules: rules, LastSeq: r.NextSeq, UpdatedAt: r.UpdatedAt, Now: r.Now,
+		Position: r.Position, Host: r.Host.String, PID: int(r.PID.Int64),
+	}
+	if r.Execution.Valid {
+		out.Claim = &journal.Claim{
+			SessionID: r.ID, ExecutionID: r.Execution.String, WorkerID: r.Worker.String, StateFolderID: r.Folder.String, Phase: journal.Phase(r.Phase.String),
+			ClaimedAt: r.ClaimedAt.Int64, ExpiresAt: r.ExpiresAt.Int64, LeaseMS: r.LeaseMS.Int64, Epoch: r.Epoch,
+		}
+	}
+	return out, err
+}
+
+func loadSession(ctx context.Context, q querier, owner, id string) (Session, error) {
+	d := q.dialect()
+	var row sessionView
+	err := q.get(ctx, &row, "SELECT "+viewColumns+d.now()+viewFrom+"WHERE s.id = ? AND s.owner_id = ?", d.nowArg(), id, owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, noSession()
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return row.session()
+}
+
+// SessionQuery filters a list of sessions.
+type SessionQuery struct {
+	State      journal.ExecutionState
+	Needs      bool   // only those that need their owner
+	Text       string // in titles and prompts, in any case
+	NeedsFirst bool   // those that need their owner first, then the latest; else the newest first
+	Cursor     string // what the last page gave
+	Limit      int
+}
+
+// executionSQL is State.Execution in SQL, for filters; a test compares the two.
+const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR c.session_id IS NULL THEN s.base " +
+	"WHEN c.expires_at - %s < c.lease_ms / 3 THEN 'unconfirmed' " +
+	"WHEN s.base = 'waiting' AND c.phase <> 'uncertain' THEN s.base ELSE 'running' END"
+
+const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base = 'queued' THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
+
+// Sessions lists the owner's sessions, and gives the cursor of the next page, or "".
+func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out []Session, next string, err error) {
+	f.Limit = min(max(f.Limit, 1), 100)
+	err = s.read(ctx, func(q querier) error {
+		out, next = nil, ""
+		query, args, err := f.build(q.dialect(), owner)
+		if err != nil {
+			return err
+		}
+		var rows []sessionView
+		if err := q.all(ctx, &rows, query, args...); err != nil {
+			return err
+		}
+		for i := range rows {
+			if i == f.Limit {
+				next = f.cursor(out[i-1].ID)
+				break
+			}
+			one, err := rows[i].session()
+			if err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	return out, next, err
+}
+
+func (f SessionQuery) cursor(last string) string {
+	if !f.NeedsFirst {
+		return last
+	}
+	var at int
+	_, _ = fmt.Sscanf(f.Cursor, "o%d", &at) // an empty cursor is the start
+	return fmt.Sprintf("o%d", at+f.Limit)
+}
+
+func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
+	args := []any{d.nowArg(), owner}
+	where := []string{"s.owner_id = ?"}
+	add := func(cond string, more ...any) {
+		where = append(where, cond)
+		args = append(args, more...)
+	}
+	if f.State != "" {
+		add(fmt.Sprintf(executionSQL, d.now())+" = ?", d.nowArg(), string(f.State))
+	}
+	if f.Needs {
+		add("s.needs <> 'none'")
+	}
+	if f.Text != "" {
+		p := like(fold(f.Text))
+		add(`(s.title_folded LIKE ? ESCAPE '\' OR EXISTS (SELECT 1 FROM input i WHERE i.session_id = s.id AND i.folded LIKE ? ESCAPE '\'))`, p, p)
+	}
+	order, offset := "s.id DESC", 0
+	if f.NeedsFirst {
+		order = needsRank + ", s.updated_at DESC, s.id"
+		if f.Cursor != "" {
+			if _, err := fmt.Sscanf(f.Cursor, "o%d", &offset); err != nil || offset < 0 {
+				return "", nil, badCursor()
+			}
+		}
+	} else if f.Cursor != "" {
+		if !strings.HasPrefix(f.Cursor, "ses_") {
+			return "", nil, badCursor()
+		}
+		add("s.id < ?", f.Cursor)
+	}
+	q := "SELECT " + viewColumns + d.now() + viewFrom + "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + fmt.Sprintf(" LIMIT %d OFFSET %d", f.Limit+1, offset)
+	return q, args, nil
+}
+
+func badCursor() error {
+	return journal.Errorf(journal.Invalid, "This cursor isn't one that a list gave. Start again without it.").Typed("bad-cursor")
+}
+
+// SessionPage is all that the page of a session shows, on one snapshot (RDR-1).
+type SessionPage struct {
+	Session  Session
+	Events   []journal.Event
+	Queue    []QueuedPrompt
+	Requests []*journal.Request // pending
+	Unknown  []*journal.Call    // to be reconciled
+	Calls    map[string]*journal.Call
+	Texts    map[string]string // of promoted prompts, by prompt
+}
+
+// SessionPage reads a window of at most limit events before a seq (0: the newest), with all that stands beside it.
+func (s *Store) SessionPage(ctx context.Context, owner, id string, before int64, limit int) (SessionPage, error) {
+	var p SessionPage
+	err := s.read(ctx, func(q querier) error {
+		p = SessionPage{Calls: map[string]*journal.Call{}, Texts: map[string]string{}}
+		var err error
+		if p.Session, err = loadSession(ctx, q, owner, id); err != nil {
+			return err
+		}
+		page, err := eventsBefore(ctx, q, owner, id, before, limit)
+		if err != nil {
+			return err
+		}
+		p.Events = page.Events
+		if p.Queue, err = admitted(ctx, q, id); err != nil {
+			return err
+		}
+		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT 100", id); err != nil {
+			return err
+		}
+		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL", id); err != nil {
+			return err
+		}
+		return p.beside(ctx, q, id)
+	})
+	return p, err
+}
+
+// beside reads the calls and prompt texts that the window's events name.
+func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
+	for i := range p.Events {
+		body, err := p.Events[i].Decode()
+		if err != nil {
+			return err
+		}
+		call := journal.CallOf(body)
+		switch b := body.(type) {
+		case *journal.CallProposed:
+			call = b.CallID
+		case *journal.PermissionAsked:
+			call = b.Tool.CallID
+		case *journal.PromptPromoted:
+			var text string
+			if err := q.get(ctx, &text, "SELECT text FROM input WHERE id = ? AND session_id = ?", b.PromptID, id); err != nil {
+				return err
+			}
+			p.Texts[b.PromptID] = text
+		}
+		if call == "" || p.Calls[call] != nil {
+			continue
+		}
+		if p.Calls[call], err = loadCall(ctx, q, call); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+
+	"holdfast/journal"
+)
+
+// RequestInterrupt asks for the end of the open turn of the owner's session
+// (COO-4). Without a claim it is carried out here; else the claim does it, at
+// once or at the next boundary. Asking again is the same answer.
+// Codes: not_found, conflict if no turn is open.
+func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, mode journal.InterruptMode) error {
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, sessionID, owner)
+		if err != nil {
+			return err
+		}
+		if !l.st.TurnOpen() {
+			return journal.Errorf(journal.Conflict, "No turn is open, so there is nothing to stop. Messages that wait can be withdrawn.").Typed("no-open-turn").With("state", l.st.Base)
+		}
+		if was := l.st.Interrupt; was == nil || (was.Mode == journal.InterruptBoundary && mode == journal.InterruptNow) {
+			if err := l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: mode}); err != nil {
+				return err
+			}
+		}
+		if !l.row.ExecutionID.Valid {
+			if err := l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}); err != nil {
+				return err
+			}
+		}
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+}
+
+// endTurn closes all that the open turn has open, then the turn (COO-4):
+// requests are cancelled, calls that did not run or may be run again are
+// cancelled, and an effect that is in the air becomes unknown.
+func (l *locked) endTurn(ctx context.Context, actor journal.Actor, end journal.TurnEnded) error {
+	why := end.Reason
+	if why == "" {
+		why = string(end.Outcome)
+	}
+	for _, id := range l.st.Pending {
+		if err := l.append(ctx, journal.Server(), &journal.PermissionCancelled{ID: id, Reason: why}); err != nil {
+			return err
+		}
+	}
+	for _, c := range l.st.Calls {
+		if err := l.endCall(ctx, c, why); err != nil {
+			return err
+		}
+	}
+	if err := l.endAttempts(ctx); err != nil {
+		return err
+	}
+	end.TurnID = l.st.Turn.ID
+	return l.append(ctx, actor, &end)
+}
+
+func (l *locked) endCall(ctx context.Context, c journal.OpenCall, why string) error {
+	if c.State == journal.CallIsDispatched && c.Effect != journal.EffectRead {
+		return l.unknown(ctx, c.ID, nil)
+	}
+	out, err := l.outputBytes(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return l.append(ctx, journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: out})
+}
+
+func (l *locked) outputBytes(ctx context.Context, callID string) (int64, error) {
+	var n int64
+	err := l.t.get(ctx, &n, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID)
+	return n, err
+}
+
+// unknown says of a dispatched call that nobody recorded its outcome, with the evidence that there is.
+func (l *locked) unknown(ctx context.Context, callID string, evidence []journal.Evidence) error {
+	c, err := loadCall(ctx, l.t, callID)
+	if err != nil {
+		return err
+	}
+	captured, err := capturedOutput(ctx, l.t, l.row.ID, callID)
+	if err != nil {
+		return err
+	}
+	return l.append(ctx, journal.Server(), &journal.CallUnknown{CallID: callID, Since: c.DispatchedAt, Evidence: append(captured, evidence...)})
+}
+
+func (l *locked) endAttempts(ctx context.Context) error {
+	for _, id := range l.st.Attempts {
+		a, err := loadAttempt(ctx, l.t, id)
+		if err != nil {
+			return err
+		}
+		var body journal.Body = &journal.AttemptUnknown{AttemptID: id}
+		if a.State == journal.AttemptIsPrepared { // nothing left this machine
+			body = &journal.AttemptFailed{AttemptID: id, Error: "not sent"}
+		}
+		if err := l.append(ctx, journal.Server(), body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Continue is a person's *continue* (PRO-6): the unfinished turn goes on first,
+// then the inputs. limits may raise bounds. Codes: not_found, conflict if
+// nothing is held or blocked by recoveries, or something is unknown; unprocessable.
+func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *journal.Limits) error {
+	if limits != nil {
+		if err := limits.Check(); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, sessionID, owner)
+		if err != nil {
+			return err
+		}
+		blocked := l.st.Blocked != nil && l.st.Blocked.Cause == journal.BlockRecovery
+		switch {
+		case l.st.Unknowns() > 0:
+			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; that answer can continue the session.").Typed("outcome-unknown").With("state", l.st.Base)
+		case l.st.Archived, !l.st.Held && !blocked:
+			return journal.Errorf(journal.Conflict, "Nothing is held here, so there is nothing to continue.").Typed("nothing-held").With("state", l.st.Base)
+		}
+		if err := l.continueTurn(ctx, owner, limits); err != nil {
+			return err
+		}
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+}
+
+func (l *locked) continueTurn(ctx context.Context, owner string, limits *journal.Limits) error {
+	if err := l.append(ctx, journal.User(owner), &journal.ContinuationRequested{Limits: limits}); err != nil {
+		return err
+	}
+	if l.st.TurnOpen() || l.st.Turn == nil { // blocked in mid-turn: the same turn goes on
+		return nil
+	}
+	last := l.st.Turn.ID
+	return l.append(ctx, journal.User(owner), &journal.TurnStarted{TurnID: NewID("trn"), Cause: journal.CauseContinuation, Continues: &last})
+}
+
+// Archive closes the owner's session. A repeat is the same answer.
+// Codes: not_found, conflict while a turn is open or an outcome is unknown.
+func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockOwned(ctx, sessionID, owner)
+		switch {
+		case err != nil:
+			return err
+		case l.st.Archived:
+			return nil
+		case l.st.TurnOpen() || l.row.ExecutionID.Valid:
+			return journal.Errorf(journal.Conflict, "A turn is open. Stop it first; then the session can be archived.").Typed("turn-open").With("state", l.st.Base)
+		case l.st.Unknowns() > 0:
+			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; then the session can be archived.").Typed("outcome-unknown").With("state", l.st.Base)
+		}
+		if err := l.append(ctx, journal.User(owner), &journal.SessionArchived{}); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
+}
+
+// Block parks a session without a claim because no live worker can run it: the
+// sweeper's door. It writes nothing if the session has no work, is claimed, or
+// another worker that was seen lately may be able to. Unblock is its reverse.
+func (s *Store) Block(ctx context.Context, sessionID, workerID string, b journal.SessionBlocked) error {
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockSelect(ctx, sessionID, t.dialect().lock())
+		if err != nil {
+			return err
+		}
+		if l.row.ExecutionID.Valid || !l.st.HasWork(l.now) || l.st.Blocked != nil || l.st.Interrupt != nil {
+			return nil
+		}
+		var others int
+		if err := t.get(ctx, &others, "SELECT count(*) FROM worker WHERE id <> ? AND draining = 0 AND seen_at > ?", workerID, l.now-workerFresh.Milliseconds()); err != nil {
+			return err
+		}
+		if others > 0 {
+			return nil
+		}
+		if err := l.append(ctx, journal.Server(), &b); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
+}
+
+// Unblock says that the cause of a block is gone; the session goes on by itself.
+func (s *Store) Unblock(ctx context.Context, sessionID string, cause journal.BlockCause) error {
+	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+		l, err := t.lockSelect(ctx, sessionID, t.dialect().lock())
+		if err != nil || l.st.Blocked == nil || l.st.Blocked.Cause != cause {
+			return err
+		}
+		if err := l.append(ctx, journal.Server(), &journal.SessionUnblocked{Cause: cause}); err != nil {
+			return err
+		}
+		l.wakeWork()
+		return l.flush(ctx)
+	})
+}
+
+// Blocked lists sessions that are parked for one of the causes, without a claim.
+func (s *Store) Blocked(ctx context.Context, limit int) ([]SessionBrief, error) {
+	var out []SessionBrief
+	err := s.read(ctx, func(q querier) error {
+		return q.all(ctx, &out, "SELECT id, agent, workspace, workspace_id FROM session WHERE base = 'blocked' AND execution_id IS NULL ORDER BY updated_at LIMIT ?", limit)
+	})
+	return out, err
+}
+
+// SessionBrief is what a worker must know before it claims.
+type SessionBrief struct {
+	ID          string `db:"id"`
+	Agent       string `db:"agent"`
+	Workspace   string `db:"workspace"`
+	WorkspaceID string `db:"workspace_id"`
+}
+
+// Brief reads what a worker must know before it claims. Code: not_found.
+func (s *Store) Brief(ctx context.Context, sessionID string) (SessionBrief, error) {
+	var out []SessionBrief
+	err := s.read(ctx, func(q querier) error {
+		return q.all(ctx, &out, "SELECT id, agent, workspace, workspace_id FROM session WHERE id = ?", sessionID)
+	})
+	if err == nil && len(out) == 0 {
+		err = journal.Errorf(journal.NotFound, "session not found: %s", sessionID)
+	}
+	if err != nil {
+		return SessionBrief{}, err
+	}
+	return out[0], nil
+}
+
