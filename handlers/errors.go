@@ -1,0 +1,119 @@
+package handlers
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+)
+
+var statuses = map[journal.Code]int{
+	journal.Invalid: http.StatusBadRequest, journal.Unauthenticated: http.StatusUnauthorized, journal.Forbidden: http.StatusForbidden,
+	journal.NotFound: http.StatusNotFound, journal.Conflict: http.StatusConflict, journal.Gone: http.StatusGone,
+	journal.TooLarge: http.StatusRequestEntityTooLarge, journal.Unsupported: http.StatusUnsupportedMediaType,
+	journal.Unprocessable: http.StatusUnprocessableEntity, journal.RateLimited: http.StatusTooManyRequests,
+	journal.StaleClaim: http.StatusConflict, journal.Unavailable: http.StatusServiceUnavailable, journal.Internal: http.StatusInternalServerError,
+}
+
+// fail is fiber's one error handler: a problem document for programs, a page for people.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	status, e := explain(err)
+	setHeaders(c)             // fiber comes here without the middleware for what it refuses itself
+	c.Response().ResetBody() // half a page may be in it
+	switch {
+	case status == http.StatusInternalServerError:
+		s.log.Error("request failed", slog.String("request_id", requestID(c)), slog.String("method", c.Method()), slog.String("route", c.Route().Path), slog.Any("error", err))
+	case status == http.StatusServiceUnavailable:
+		if c.GetRespHeader(fiber.HeaderRetryAfter) == "" {
+			c.Set(fiber.HeaderRetryAfter, "5")
+		}
+		s.log.Warn("not available", slog.String("request_id", requestID(c)), slog.String("route", c.Route().Path), slog.Any("error", err))
+	case status == http.StatusUnauthorized:
+		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
+	}
+	c.Status(status)
+	if isAPI(c) {
+		return problem(c, status, e)
+	}
+	if s.renderError != nil && c.Path() != "/readyz" {
+		return s.renderError(c, status, e)
+	}
+	return c.SendString(e.Message + "\n")
+}
+
+// isAPI tells whether a program asks.
+func isAPI(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), "/api/") || c.Path() == "/api" }
+
+// explain gives the status of an error, and an error whose message may be shown.
+func explain(err error) (int, *journal.Error) {
+	var fe *fiber.Error
+	if errors.As(err, &fe) {
+		return explainFiber(fe)
+	}
+	var je *journal.Error
+	if !errors.As(err, &je) || je.Code == journal.Internal {
+		return http.StatusInternalServerError, journal.Errorf(journal.Internal, "Something went wrong inside the server. It was written to its log, under the id of this request. What was accepted before is kept.")
+	}
+	status, ok := statuses[je.Code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	return status, je
+}
+
+// explainFiber gives our words for what fiber refuses by itself.
+func explainFiber(fe *fiber.Error) (int, *journal.Error) {
+	switch fe.Code {
+	case http.StatusNotFound:
+		return fe.Code, journal.Errorf(journal.NotFound, "There is nothing at this address, or it is not shared with you.").Typed("not_found")
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return http.StatusMethodNotAllowed, journal.Errorf(journal.Invalid, "This address doesn't take that method.").Typed("method-not-allowed")
+	case http.StatusRequestEntityTooLarge:
+		return fe.Code, journal.Errorf(journal.TooLarge, "The request is larger than %d bytes, so it was not read. Nothing was recorded.", bodyLimit).Typed("body-too-large")
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return fe.Code, journal.Errorf(journal.Invalid, "The headers of the request are larger than %d bytes. Nothing was recorded.", headerLimit).Typed("headers-too-large")
+	case http.StatusRequestTimeout, http.StatusBadGateway:
+		return http.StatusRequestTimeout, journal.Errorf(journal.Invalid, "The request didn't arrive in time. Nothing was recorded.").Typed("request-timeout")
+	case http.StatusInternalServerError:
+		return fe.Code, journal.Errorf(journal.Internal, "Something went wrong inside the server.")
+	}
+	return http.StatusBadRequest, journal.Errorf(journal.Invalid, "The request isn't well-formed HTTP. Nothing was recorded.").Typed("bad-request")
+}
+
+// problem writes a problem document (RFC 9457).
+func problem(c *fiber.Ctx, status int, e *journal.Error) error {
+	doc := map[string]any{}
+	for k, v := range e.Extra {
+		doc[k] = shown(v)
+	}
+	maps.Copy(doc, map[string]any{
+		"type": e.Slug(), "title": http.StatusText(status), "status": status, "detail": e.Message, "request_id": requestID(c),
+	})
+	b, err := journal.Encode(doc)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "application/problem+json")
+	return c.Send(b)
+}
+
+// shown puts the times inside a member of a problem document into the form of
+// all times in JSON.
+func shown(v any) any {
+	switch v := v.(type) {
+	case *journal.Resolution:
+		return resolutionJSON(v)
+	case map[string]any:
+		out := maps.Clone(v)
+		if at, ok := out["at"].(int64); ok {
+			out["at"] = timeJSON(at)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,54 @@
+package handlers
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// form is the body of a submitted form.
+type form struct{ c *fiber.Ctx }
+
+// parseForm reads a form's body: application/x-www-form-urlencoded, valid UTF-8.
+// Codes: unsupported, invalid.
+func parseForm(c *fiber.Ctx) (form, error) {
+	if len(c.Request().Body()) == 0 {
+		return form{c}, nil
+	}
+	kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	if err != nil || kind != fiber.MIMEApplicationForm || c.Get(fiber.HeaderContentEncoding) != "" {
+		return form{}, journal.Errorf(journal.Unsupported, "A form must be sent as application/x-www-form-urlencoded. Nothing was recorded.").Typed("unsupported-media-type")
+	}
+	ok := true
+	for k, v := range c.Request().PostArgs().All() {
+		ok = ok && utf8.Valid(k) && utf8.Valid(v)
+	}
+	if !ok {
+		return form{}, journal.Errorf(journal.Invalid, "The form isn't valid UTF-8. Nothing was recorded.").Typed("not-utf8")
+	}
+	return form{c}, nil
+}
+
+// text gives a field as it was sent, "" if it is missing. Browsers send CRLF for
+// a line's end; the first of several fields of one name counts.
+func (f form) text(name string) string {
+	return strings.ReplaceAll(string(f.c.Request().PostArgs().Peek(name)), "\r\n", "\n")
+}
+
+// word gives a field without the blanks around it.
+func (f form) word(name string) string { return strings.TrimSpace(f.text(name)) }
+
+// key gives the form's idempotency key (ADM-2). Code: invalid.
+func (f form) key() (string, error) { return journal.CheckKey(f.text("idempotency_key")) }
+
+// newKey is the idempotency key of a form that is rendered now.
+func newKey() string { return store.NewSecret()[:26] }
+
+// seeOther sends the browser on after a form was taken.
+func seeOther(c *fiber.Ctx, to string) error { return c.Redirect(to, http.StatusSeeOther) }

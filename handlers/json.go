@@ -1,0 +1,179 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+)
+
+// readJSON decodes the body into a struct, strictly: one object, each member
+// known and given once, valid UTF-8. Codes: unsupported (content type), invalid
+// (malformed), unprocessable (an unknown member, or one of the wrong type).
+func readJSON(c *fiber.Ctx, into any) error {
+	body := c.Request().Body() // not c.Body, which would unpack a compressed one without a bound
+	if err := checkJSONType(c); err != nil {
+		return err
+	}
+	if !utf8.Valid(body) {
+		return badJSON("not-utf8", "The body isn't valid UTF-8.")
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if first := bytes.TrimLeft(body, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return badJSON("malformed-json", "The body must be a JSON object.")
+	}
+	if err := checkValue(dec, reflect.TypeOf(into), "", 0); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return badJSON("malformed-json", "Something follows after the JSON object.")
+	}
+	var wrong *json.UnmarshalTypeError
+	switch err := json.Unmarshal(body, into); {
+	case errors.As(err, &wrong):
+		return journal.Errorf(journal.Unprocessable, "%s can't be a JSON %s. Nothing was recorded.", orBody(wrong.Field), wrong.Value).Typed("wrong-type").With("member", wrong.Field)
+	case err != nil:
+		return badJSON("malformed-json", "The body isn't well-formed JSON.")
+	}
+	return nil
+}
+
+// readOptionalJSON is readJSON where no body at all says the same as {}.
+func readOptionalJSON(c *fiber.Ctx, into any) error {
+	if len(c.Request().Body()) == 0 {
+		return nil
+	}
+	return readJSON(c, into)
+}
+
+func checkJSONType(c *fiber.Ctx) error {
+	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	charset := params["charset"]
+	encoding := c.Get(fiber.HeaderContentEncoding)
+	if err != nil || kind != fiber.MIMEApplicationJSON || (charset != "" && !strings.EqualFold(charset, "utf-8")) || (encoding != "" && !strings.EqualFold(encoding, "identity")) {
+		return journal.Errorf(journal.Unsupported, "The body must be JSON in UTF-8, not compressed, with Content-Type: application/json. Nothing was recorded.").Typed("unsupported-media-type")
+	}
+	return nil
+}
+
+func badJSON(slug, what string) error {
+	return journal.Errorf(journal.Invalid, "%s Nothing was recorded.", what).Typed(slug)
+}
+
+func orBody(field string) string {
+	if field == "" {
+		return "The body"
+	}
+	return field
+}
+
+// maxDepth bounds the nesting of a body; nothing that we take comes near it.
+const maxDepth = 16
+
+// checkValue walks one value beside the type that it will be decoded into. It
+// finds what encoding/json lets pass: members given twice, or known in another
+// spelling.
+func checkValue(dec *json.Decoder, t reflect.Type, at string, depth int) error {
+	tok, err := dec.Token()
+	if err != nil {
+		return badJSON("malformed-json", "The body isn't well-formed JSON.")
+	}
+	d, ok := tok.(json.Delim)
+	if !ok {
+		return nil
+	}
+	if depth == maxDepth {
+		return badJSON("malformed-json", "The JSON is nested too deep.")
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if d == '[' {
+		if t.Kind() != reflect.Slice {
+			return wrongType(at, "array")
+		}
+		for dec.More() {
+			if err := checkValue(dec, t.Elem(), at, depth+1); err != nil {
+				return err
+			}
+		}
+	} else if err := checkMembers(dec, t, at, depth); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != nil { // the closing bracket
+		return badJSON("malformed-json", "The body isn't well-formed JSON.")
+	}
+	return nil
+}
+
+func wrongType(at, what string) error {
+	return journal.Errorf(journal.Unprocessable, "%s can't be a JSON %s. Nothing was recorded.", orBody(at), what).Typed("wrong-type").With("member", at)
+}
+
+func checkMembers(dec *json.Decoder, t reflect.Type, at string, depth int) error {
+	if t.Kind() != reflect.Struct {
+		return wrongType(at, "object")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		tok, err := dec.Token()
+		name, ok := tok.(string)
+		if err != nil || !ok {
+			return badJSON("malformed-json", "The body isn't well-formed JSON.")
+		}
+		path := strings.TrimPrefix(at+"."+name, ".")
+		if seen[name] {
+			return badJSON("duplicate-member", "The member "+journal.Cut(path, 80)+" is given twice.")
+		}
+		seen[name] = true
+		field, ok := memberType(t, name)
+		if !ok {
+			return journal.Errorf(journal.Unprocessable, "The member %s isn't known here. Nothing was recorded.", journal.Cut(path, 80)).Typed("unknown-member").With("member", journal.Cut(path, 80))
+		}
+		if err := checkValue(dec, field, path, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memberType finds the field of a struct that a member is decoded into.
+func memberType(t reflect.Type, name string) (reflect.Type, bool) {
+	for f := range t.Fields() {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
+
+// sendJSON answers with a value, without HTML escaping.
+func sendJSON(c *fiber.Ctx, status int, v any) error {
+	b, err := journal.Encode(v)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Status(status).Send(b)
+}
+
+// timeJSON writes Unix milliseconds as RFC 3339 in UTC with milliseconds.
+func timeJSON(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// timeOrNull is timeJSON, with null for no time.
+func timeOrNull(ms int64) *string {
+	if ms == 0 {
+		return nil
+	}
+	s := timeJSON(ms)
+	return &s
+}

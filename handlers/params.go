@@ -1,0 +1,100 @@
+package handlers
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+)
+
+// Sizes of lists (docs: http).
+const (
+	listDefault   = 20
+	listMax       = 100
+	eventsDefault = 500
+	eventsMax     = 1000
+)
+
+// pathID gives an id of the path, with its prefix ("ses"). What can't be an id
+// is not found, like one that doesn't exist: it never reaches the database.
+func pathID(c *fiber.Ctx, name, prefix string) (string, error) {
+	id := c.Params(name)
+	rest, ok := strings.CutPrefix(id, prefix+"_")
+	ok = ok && rest != "" && len(rest) <= 64
+	for _, r := range rest {
+		ok = ok && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z')
+	}
+	if !ok {
+		return "", journal.Errorf(journal.NotFound, "There is nothing under this id, or it is not shared with you.")
+	}
+	return id, nil
+}
+
+// pathText gives a percent-encoded part of the path as text. Code: invalid.
+func pathText(c *fiber.Ctx, name string) (string, error) {
+	s, err := url.PathUnescape(c.Params(name))
+	if err != nil {
+		return "", badParam(name, "isn't percent-encoded as it should be")
+	}
+	return s, nil
+}
+
+func badParam(name, what string) error {
+	return journal.Errorf(journal.Invalid, "%s %s.", name, what).Typed("bad-parameter").With("parameter", name)
+}
+
+// queryText gives a parameter of the query, "" if it is missing. Code: invalid.
+func queryText(c *fiber.Ctx, name string) (string, error) {
+	s := c.Query(name)
+	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) || len(s) > 1000 {
+		return "", badParam(name, "must be at most 1000 bytes of UTF-8 without NUL")
+	}
+	return s, nil
+}
+
+// queryInt gives a number of the query between lowest and highest, or otherwise
+// if it is missing. Code: invalid.
+func queryInt(c *fiber.Ctx, name string, otherwise, lowest, highest int64) (int64, error) {
+	raw := c.Query(name)
+	if raw == "" && !c.Context().QueryArgs().Has(name) {
+		return otherwise, nil
+	}
+	return parseInt(name, raw, lowest, highest)
+}
+
+func parseInt(name, raw string, lowest, highest int64) (int64, error) {
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil || n < lowest || n > highest || raw[0] == '+' {
+		return 0, badParam(name, "must be a whole number from "+strconv.FormatInt(lowest, 10)+" to "+strconv.FormatInt(highest, 10))
+	}
+	return n, nil
+}
+
+// queryWait gives how long a long poll may wait; longer than a minute is a minute. Code: invalid.
+func queryWait(c *fiber.Ctx) (time.Duration, error) {
+	raw := c.Query("wait")
+	if raw == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(raw)
+	if err != nil || d < 0 {
+		return 0, badParam("wait", "must be a time such as 30s")
+	}
+	return min(d, time.Minute), nil
+}
+
+// apiKey gives the Idempotency-Key of a request that needs one (ADM-2). Code: invalid.
+func apiKey(c *fiber.Ctx) (string, error) { return journal.CheckKey(c.Get("Idempotency-Key")) }
+
+// optionalKey gives it where it may be missing.
+func optionalKey(c *fiber.Ctx) (string, error) {
+	if len(c.Request().Header.Peek("Idempotency-Key")) == 0 {
+		return "", nil
+	}
+	return apiKey(c)
+}

@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+)
+
+// csp allows nothing that a page of ours doesn't need: no inline script or
+// style, no other origin, no frame around it.
+const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+type localKey int
+
+// Keys of what a request carries.
+const (
+	keyRequestID localKey = iota
+	keyIdentity
+	keySession
+)
+
+// requestID names the request in answers and logs.
+func requestID(c *fiber.Ctx) string {
+	id, ok := c.Locals(keyRequestID).(string)
+	if !ok { // refused before the router saw it
+		id = rand.Text()
+		c.Locals(keyRequestID, id)
+	}
+	return id
+}
+
+// secure is in front of every route: request id, headers, the cross-site check,
+// and the end of panics.
+func (s *Server) secure(c *fiber.Ctx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("handler panicked", slog.String("request_id", requestID(c)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = &journal.Error{Code: journal.Internal, Err: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	setHeaders(c)
+	if err := s.checkOrigin(c); err != nil {
+		return err
+	}
+	return c.Next()
+}
+
+// setHeaders sets what every answer carries. Handlers may loosen Cache-Control.
+func setHeaders(c *fiber.Ctx) {
+	c.Set("X-Request-ID", requestID(c)) // a client's own is never echoed
+	c.Set(fiber.HeaderContentSecurityPolicy, csp)
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderXFrameOptions, "DENY")
+	// no-referrer would make browsers send Origin: null with our own forms.
+	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	c.Set("Cross-Origin-Resource-Policy", "same-origin")
+	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+}
+
+// checkOrigin refuses what another site made a browser send (OWN-2): the rules
+// of net/http.CrossOriginProtection. A program sends neither header and passes;
+// it also holds for requests with a token.
+func (s *Server) checkOrigin(c *fiber.Ctx) error {
+	switch c.Method() {
+	case fiber.MethodGet, fiber.MethodHead, fiber.MethodOptions:
+		return nil
+	}
+	switch c.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return nil
+	case "":
+	default:
+		return crossSite()
+	}
+	origin := c.Get(fiber.HeaderOrigin)
+	switch {
+	case origin == "":
+		return nil
+	case s.origin != "":
+		if !strings.EqualFold(origin, s.origin) {
+			return crossSite()
+		}
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, c.Get(fiber.HeaderHost)) {
+		return crossSite()
+	}
+	return nil
+}
+
+func crossSite() error {
+	return journal.Errorf(journal.Forbidden, "This was sent by another site, so it was refused. Nothing was recorded. Do it from a page of this server; behind a proxy, --public-url must be the address that browsers see.").Typed("cross-site")
+}
