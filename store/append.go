@@ -227,7 +227,7 @@ func (l *locked) flush(ctx context.Context) error {
 	}
 	if string(state) != l.row.State || l.seq != l.row.NextSeq {
 		_, err = l.t.exec(ctx, "UPDATE session SET next_seq = ?, state = ?, base = ?, needs = ?, interrupted = ?, runnable_at = ?, title = ?, title_folded = ?, agent = ?, workspace = ?, updated_at = ? WHERE id = ?",
-			l.seq, string(state), string(l.st.Base), string(l.st.Needs()), boolInt(l.st.TurnOpen() && l.st.Interrupt != nil), runnable(&l.st),
+			l.seq, string(state), string(l.st.Base), string(l.st.Needs()), interrupted(&l.st), runnable(&l.st),
 			l.st.Title, fold(l.st.Title), l.st.Agent, l.st.Workspace, l.now, l.row.ID)
 		if err != nil {
 			return err
@@ -250,6 +250,17 @@ func runnable(st *journal.State) *int64 {
 		return nil
 	}
 	return &st.RunnableAt
+}
+
+// interrupted is 2 for an interrupt that takes effect now, 1 for one that waits for a boundary.
+func interrupted(st *journal.State) int64 {
+	switch {
+	case !st.TurnOpen() || st.Interrupt == nil:
+		return 0
+	case st.Interrupt.Mode == journal.InterruptNow:
+		return 2
+	}
+	return 1
 }
 
 func boolInt(b bool) int64 {

@@ -201,3 +201,13 @@ func (s *Store) UnknownCalls(ctx context.Context, owner string, limit int) ([]*j
 	})
 	return out, err
 }
+
+// SameAsUnknown tells whether a call with this tool and input has had an unknown
+// outcome in the session: another one always asks (CAL-6).
+func (s *Store) SameAsUnknown(ctx context.Context, sessionID, tool, inputSHA256 string) (bool, error) {
+	var n int
+	err := s.read(ctx, func(q querier) error {
+		return q.get(ctx, &n, "SELECT count(*) FROM call WHERE session_id = ? AND tool = ? AND input_sha256 = ? AND state = 'unknown'", sessionID, tool, inputSHA256)
+	})
+	return n > 0, err
+}

@@ -217,18 +217,18 @@ func (s *Store) Runnable(ctx context.Context, limit int) ([]string, error) {
 	return out, err
 }
 
-// Interrupted tells which of the sessions have an interrupt that isn't carried out.
+// Interrupted tells which of the sessions have an interrupt that takes effect now and isn't carried out.
 func (s *Store) Interrupted(ctx context.Context, sessions []string) ([]string, error) {
 	var out []string
 	err := s.read(ctx, func(q querier) error {
 		if !q.dialect().sqlite() {
-			return q.all(ctx, &out, "SELECT id FROM session WHERE interrupted = 1 AND id = ANY(?)", pq.Array(sessions))
+			return q.all(ctx, &out, "SELECT id FROM session WHERE interrupted = 2 AND id = ANY(?)", pq.Array(sessions))
 		}
 		b, err := json.Marshal(sessions)
 		if err != nil {
 			return err
 		}
-		return q.all(ctx, &out, "SELECT id FROM session WHERE interrupted = 1 AND id IN (SELECT value FROM json_each(?))", string(b))
+		return q.all(ctx, &out, "SELECT id FROM session WHERE interrupted = 2 AND id IN (SELECT value FROM json_each(?))", string(b))
 	})
 	return out, err
 }

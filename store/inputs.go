@@ -356,3 +356,12 @@ func (s *Store) PromptTexts(ctx context.Context, sessionID string, ids []string)
 	})
 	return out, err
 }
+
+// HasMessage tells whether a message of a session is in the journal.
+func (s *Store) HasMessage(ctx context.Context, sessionID, id string) (bool, error) {
+	var n int
+	err := s.read(ctx, func(q querier) error {
+		return q.get(ctx, &n, "SELECT count(*) FROM message WHERE session_id = ? AND id = ?", sessionID, id)
+	})
+	return n > 0, err
+}

@@ -1,0 +1,264 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner/tool"
+	"holdfast/store"
+)
+
+// Shell is the input of the tool shell.
+type Shell struct {
+	Command  string `json:"command"`
+	Shell    string `json:"shell"` // sh or bash
+	TimeoutS int64  `json:"timeout_s,omitempty"`
+}
+
+// shellTool is the name of the one tool that this build has.
+const shellTool = "shell"
+
+// CallIntent is what an agent wants to do.
+type CallIntent struct {
+	Key    string // its position: the same intent has the same key after every restart
+	Input  Shell
+	Effect journal.Effect
+}
+
+// Call carries one call from intent to outcome (CAL-1). A key that has an
+// outcome in this turn, or in one that it continues, answers it and runs nothing.
+// The call that is returned is settled, or unknown with a person's resolution.
+// ErrParked: a decision is needed first.
+func (t *Turn) Call(ctx context.Context, in CallIntent) (*journal.Call, error) {
+	c := t.fold.CallByKey(in.Key)
+	if c == nil {
+		var err error
+		if c, err = t.propose(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	for c.Open() {
+		allowed, err := t.permit(ctx, c, in.Input)
+		if err != nil {
+			return nil, err
+		}
+		if allowed != nil {
+			err = t.execute(ctx, c, in.Input, *allowed)
+		}
+		if err != nil && !errors.Is(err, store.ErrRulesChanged) {
+			return nil, err
+		}
+		if c = t.fold.CallByKey(in.Key); c == nil {
+			return nil, errMoved
+		}
+	}
+	if c.Unresolved() {
+		return nil, ErrParked
+	}
+	return t.CallByKey(in.Key), nil
+}
+
+func (t *Turn) propose(ctx context.Context, in CallIntent) (*journal.Call, error) {
+	input, err := journal.Encode(in.Input)
+	if err != nil {
+		return nil, fmt.Errorf("encode the input of %s: %w", in.Key, err)
+	}
+	err = t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Agent(), &journal.CallProposed{
+		CallID: store.NewID("call"), TurnID: t.ID(), Key: in.Key, Tool: shellTool, Input: input, InputSHA256: journal.Hash(string(input)), Effect: in.Effect,
+	})}})
+	if err != nil {
+		return nil, err
+	}
+	c := t.fold.CallByKey(in.Key)
+	if c == nil {
+		return nil, errMoved
+	}
+	return c, nil
+}
+
+// execute dispatches a call that is allowed and brings its outcome into the journal.
+func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journal.AllowedBy) error {
+	if err := t.run.trust.wait(t.run.ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x := &execution{t: t, callID: c.ID, ctx: ctx}
+	cmd, err := tool.Prepare(x.spec(in))
+	if err != nil {
+		return t.settleUnstarted(ctx, c, err)
+	}
+	ran := false
+	defer func() {
+		if !ran {
+			cmd.Abandon()
+		}
+	}()
+	if err := t.dispatch(ctx, c, by, journal.Process(cmd.Process())); err != nil {
+		return err
+	}
+	// Suspended between the commit and here, past the lease? Then it may be
+	// somebody else's by now, and what has not begun must not begin.
+	if err := t.run.trust.wait(t.run.ctx); err != nil {
+		return err
+	}
+	store.Crash("call.before_run")
+	ran = true
+	result := x.drive(cmd, cancel)
+	store.Crash("call.before_settle")
+	if cause := context.Cause(t.run.ctx); errors.Is(cause, ErrLeaseLost) {
+		return cause
+	}
+	if err := x.fenced(); err != nil {
+		return err
+	}
+	return t.settle(ctx, x, result)
+}
+
+// dispatch commits that the call is about to start, with the facts by which its
+// processes are found again, before it does anything (CAL-1, COO-7).
+func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.AllowedBy, p journal.Process) error {
+	store.Crash("call.dispatched_before_commit")
+	a := store.Append{
+		RulesVersion: t.rules.Version,
+		Drafts:       []journal.Draft{draft(journal.Server(), &journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by, Process: &p})},
+	}
+	if c.Effect != journal.EffectRead {
+		a.Phase = journal.PhaseUncertain
+	}
+	err := t.append(ctx, a)
+	if errors.Is(err, store.ErrRulesChanged) {
+		_, rules, ferr := t.r.store.Fold(context.WithoutCancel(ctx), t.run.session)
+		if ferr != nil {
+			return ferr
+		}
+		t.rules = rules
+	}
+	store.Crash("call.dispatched_after_commit")
+	return err
+}
+
+// settleUnstarted records a call that could not be started: nothing ran.
+func (t *Turn) settleUnstarted(ctx context.Context, c *journal.Call, err error) error {
+	t.r.log.Warn("start a command", slog.String("call", c.ID), slog.Any("error", err))
+	return t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Server(), &journal.CallSettled{
+		CallID: c.ID, State: journal.CallFailed, Reason: journal.Cut("it could not be started: "+err.Error(), 1000),
+	})}})
+}
+
+func (t *Turn) settle(ctx context.Context, x *execution, r tool.Result) error {
+	body := &journal.CallSettled{
+		CallID: x.callID, State: journal.CallFailed, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason,
+		OutputBytes: r.OutputBytes, DroppedBytes: r.DroppedBytes,
+	}
+	switch {
+	case r.Reason == tool.ReasonInterrupted:
+		body.State = journal.CallCancelled
+		if errors.Is(context.Cause(t.run.ctx), ErrShutdown) {
+			body.Reason = "the server was stopped"
+		}
+	case r.Reason == "" && r.ExitCode != nil && *r.ExitCode == 0:
+		body.State = journal.CallSucceeded
+	}
+	if len(r.Survivors) > 0 {
+		body.Reason = journal.Cut(fmt.Sprintf("%s; %d processes could not be ended", body.Reason, len(r.Survivors)), 1000)
+	}
+	err := t.append(ctx, store.Append{Phase: journal.PhaseSafe, Drafts: []journal.Draft{draft(journal.Server(), body)}})
+	store.Crash("call.after_settle")
+	if err != nil {
+		return err
+	}
+	switch cause := context.Cause(ctx); {
+	case cause != nil && body.State == journal.CallCancelled:
+		return cause
+	case r.Reason == tool.ReasonTimeout && x.bounded:
+		t.limit = &journal.LimitReached{Limit: "call_s", Value: int64(journal.DefaultCallTime / time.Second)}
+		return errLimit
+	}
+	return nil
+}
+
+// execution is one run of a command.
+type execution struct {
+	t      *Turn
+	callID string
+	ctx    context.Context
+
+	bounded bool // its time is the bound of a call (COO-5), not one that the agent set
+
+	mu    sync.Mutex
+	fault error // an append that was refused
+}
+
+func (x *execution) spec(in Shell) tool.Spec {
+	timeout := time.Duration(in.TimeoutS) * time.Second
+	if x.bounded = timeout <= 0 || timeout > journal.DefaultCallTime; x.bounded {
+		timeout = journal.DefaultCallTime
+	}
+	interp := []string{"sh", "-eu"}
+	if in.Shell == "bash" {
+		interp[0] = "bash"
+	}
+	return tool.Spec{
+		CallID: x.callID, Interp: interp, Script: in.Command, Dir: x.t.fold.State.Workspace, Env: x.t.r.o.Env,
+		Timeout: timeout, MaxOutput: journal.DefaultOutput, Secrets: x.t.r.o.Secrets, Output: x.output,
+	}
+}
+
+// output journals a piece as it comes (JRN-5). While the journal can't be
+// written it blocks, and output waits in its pipe (COO-10).
+func (x *execution) output(p tool.Piece) error {
+	err := x.t.append(x.ctx, store.Append{Drafts: []journal.Draft{draft(journal.Agent(), &journal.CallOutput{
+		CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.T(p.Text), Dropped: p.Dropped,
+	})}})
+	store.Crash("call.output")
+	if err != nil {
+		x.mu.Lock()
+		x.fault = err
+		x.mu.Unlock()
+	}
+	return err
+}
+
+// fenced gives the refusal of an append that ended the command, if that was it.
+func (x *execution) fenced() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.fault
+}
+
+// drive runs the command and watches for interrupts, lease loss and shutdown.
+func (x *execution) drive(cmd *tool.Command, cancel context.CancelCauseFunc) tool.Result {
+	run := x.t.run
+	run.executing(cancel)
+	defer run.executing(nil)
+	watching, stop := context.WithCancel(x.ctx)
+	var wg sync.WaitGroup
+	x.t.r.spawn(&wg, "watch "+x.callID, func() { x.t.r.watch(watching, run) })
+	defer wg.Wait()
+	defer stop()
+	return cmd.Run(x.ctx)
+}
+
+// watch looks for an interrupt when the session was woken while it executes.
+// It looks once at the start: the interrupt may have come before anybody watched.
+func (r *Runner) watch(ctx context.Context, run *run) {
+	for {
+		hit, err := r.store.Interrupted(ctx, []string{run.session})
+		if err == nil && slices.Contains(hit, run.session) {
+			run.interrupt()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-run.poked:
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// drain claims the session and works until there is no work, or the claim is
+// gone. A drain that failed is logged once; one that was only ended isn't (COO-9).
+func (r *Runner) drain(run *run) {
+	// Reads and commits must not be cut off by the run's end: what it did must be known.
+	ctx := context.WithoutCancel(run.ctx)
+	claim, agent, err := r.claim(ctx, run)
+	if err != nil {
+		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))
+		return
+	}
+	if claim == nil {
+		return
+	}
+	err = r.guard(func() error { return r.loop(ctx, run, claim, agent) })
+	held := run.holds() != nil
+	run.hold(nil)
+	switch {
+	case err == nil, errors.Is(err, ErrShutdown):
+	case journal.Is(err, journal.StaleClaim), errors.Is(err, ErrLeaseLost):
+		return // fenced: whoever holds it now concludes
+	default:
+		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))
+	}
+	if held {
+		r.expire(ctx, claim)
+	}
+}
+
+// expire lets the claim of a drain that ended without releasing it expire at
+// once (LEA-6), and has it recovered.
+func (r *Runner) expire(ctx context.Context, claim *journal.Claim) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Lease)
+	defer cancel()
+	if err := r.store.ExpireClaim(ctx, claim); err != nil {
+		r.log.Warn("expire the claim of a failed drain; its lease ends by itself", slog.String("session", claim.SessionID), slog.Any("error", err))
+	}
+	r.kickSweep()
+}
+
+// guard makes a panic of an agent the failure of its drain.
+func (r *Runner) guard(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a drain: %v", p)
+		}
+	}()
+	return fn()
+}
+
+// claim takes the lease if this worker can run the session (WSP-1). nil: don't run.
+func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, error) {
+	brief, err := r.store.Brief(ctx, run.session)
+	if err != nil {
+		return nil, nil, err
+	}
+	agent := r.agents[brief.Agent]
+	if block := r.unable(brief); block != nil {
+		return nil, nil, r.store.Block(ctx, run.session, r.o.WorkerID, *block)
+	}
+	started := time.Now()
+	claim, err := r.store.Claim(ctx, store.ClaimRequest{SessionID: run.session, WorkerID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Lease: r.o.Lease})
+	if err != nil || claim == nil {
+		return nil, nil, err
+	}
+	run.trust = newTrust(started, r.o.Lease)
+	run.hold(claim)
+	store.Crash("claim.committed")
+	return claim, agent, nil
+}
+
+// unable says why this worker can't run a session, or nil.
+func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
+	if r.agents[b.Agent] == nil {
+		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("No server here has the agent %s.", b.Agent), UnblockedBy: "a server that has it"}
+	}
+	if err := r.o.Workspaces.Check(b); err != nil {
+		return &journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: err.Error(), UnblockedBy: "the folder, as it was when the session was made"}
+	}
+	return nil
+}
+
+// loop runs turn after turn (COO-8) until the claim is released.
+func (r *Runner) loop(ctx context.Context, run *run, claim *journal.Claim, agent Agent) error {
+	for {
+		t, err := r.newTurn(ctx, run, claim)
+		if err != nil {
+			return err
+		}
+		released, err := t.pass(ctx, agent)
+		if released || err != nil {
+			return err
+		}
+	}
+}
+
+// pass takes one look at the folded session and does what it asks for: carry
+// out an interrupt, open a turn, let the agent work, or release.
+func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error) {
+	st := &t.fold.State
+	switch {
+	case st.TurnOpen() && st.Interrupt != nil:
+		return t.conclude(ctx, Result{}, ErrInterrupted)
+	case t.r.stops(), st.RunnableAt == 0:
+		return t.release(ctx)
+	case !st.TurnOpen():
+		return t.open(ctx)
+	}
+	err = t.Boundary(ctx)
+	var result Result
+	if err == nil {
+		result, err = agent.Run(t.run.ctx, t)
+	}
+	return t.conclude(ctx, result, err)
+}
+
+// open promotes the next prompt; the next pass works on its turn.
+func (t *Turn) open(ctx context.Context) (bool, error) {
+	if err := t.run.trust.wait(t.run.ctx); err != nil {
+		return false, err
+	}
+	events, err := t.r.store.PromoteNext(ctx, t.claim)
+	if err != nil {
+		return false, err
+	}
+	if len(events) == 0 {
+		return t.release(ctx)
+	}
+	return false, nil
+}
+
+// release gives the claim back, if the journal is as it was folded (LEA-6).
+func (t *Turn) release(ctx context.Context) (bool, error) {
+	released, err := t.r.store.Release(ctx, t.claim, t.fold.Seq)
+	if released {
+		t.run.hold(nil)
+		store.Crash("release")
+	}
+	return released, err
+}
+
+// conclude turns what the agent, or something else, made of the turn into its
+// end, a park, or another pass.
+func (t *Turn) conclude(ctx context.Context, result Result, err error) (released bool, _ error) {
+	end := store.EndTurn{Actor: journal.Server(), Drafts: t.pendingPlan()}
+	switch {
+	case errors.Is(err, ErrInterrupted):
+		end.End = journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}
+	case errors.Is(err, ErrShutdown):
+		end.End = journal.TurnEnded{Outcome: journal.Interrupted, Reason: "the server was stopped"}
+		end.Release = true
+	case errors.Is(err, errLimit):
+		end.Limit = t.limit
+		end.End = journal.TurnEnded{Outcome: journal.LimitReach, Limit: t.limit.Limit}
+	case errors.Is(err, errMoved):
+		return false, nil
+	case errors.Is(err, ErrParked), errors.Is(err, errDraining), err == nil && result.Parked:
+		if len(end.Drafts) > 0 {
+			if err := t.append(ctx, store.Append{}); err != nil && !errors.Is(err, errMoved) {
+				return false, err
+			}
+		}
+		return t.release(ctx)
+	case err != nil:
+		return false, err
+	case result.Failed != "":
+		end.End = journal.TurnEnded{Outcome: journal.Failed, Reason: journal.Cut(result.Failed, 2000)}
+	default:
+		end.End = journal.TurnEnded{Outcome: journal.Completed}
+	}
+	return t.endTurn(ctx, end)
+}
+
+// endTurn repeats the end until it commits or is fenced (COO-10).
+func (t *Turn) endTurn(ctx context.Context, end store.EndTurn) (released bool, err error) {
+	err = t.persist(ctx, func() error {
+		_, released, err = t.r.store.EndTurn(ctx, t.claim, end)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrSteers), moved(err):
+		return false, nil // the next pass promotes them, or finds the turn ended
+	case released:
+		t.run.hold(nil)
+		store.Crash("release")
+	}
+	return released, err
+}
+
+// moved reports that the turn isn't what was folded any more.
+func moved(err error) bool {
+	var je *journal.Error
+	return errors.As(err, &je) && je.Code == journal.Conflict && (je.Slug() == "turn-state" || je.Slug() == "call-state" || je.Slug() == "request-state")
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"holdfast/journal"
+	"holdfast/journal/policy"
+	"holdfast/store"
+)
+
+// Bounds of what a request shows in its event; the page reads the call's whole input.
+const (
+	maxResources = 8 << 10
+	maxShown     = 16 << 10
+)
+
+// permit decides whether a call may run: by the rules, by a person's answer, or
+// not at all. Nil without an error: the call was refused, and is settled.
+// ErrParked: a request waits for a person (PER-1). What was allowed when it was
+// asked is evaluated again here, when it is executed.
+func (t *Turn) permit(ctx context.Context, c *journal.Call, in Shell) (*journal.AllowedBy, error) {
+	resources := boundedResources(in.Command, t.fold.State.Workspace)
+	rules := make([]policy.Rule, 0, len(t.rules.Rules))
+	for _, r := range t.rules.Rules {
+		rules = append(rules, policy.Rule{Permission: r.Permission, Pattern: r.Pattern, Action: policy.Action(r.Action)})
+	}
+	v := policy.Evaluate(policy.Preset(t.rules.Preset), rules, resources)
+	if v.Action == policy.Deny {
+		return nil, t.deny(ctx, c, v.Denied)
+	}
+	repeated, err := t.r.store.SameAsUnknown(context.WithoutCancel(ctx), t.run.session, c.Tool, c.InputSHA256)
+	if err != nil {
+		return nil, err
+	}
+	if v.Action == policy.Allow && !repeated {
+		by := allowedByRule(v.AllowedBy, t.rules.Preset)
+		return &by, nil
+	}
+	groups := v.Asks
+	if len(groups) == 0 { // CAL-6: an unknown call's like always asks, whatever the rules allow
+		groups = []policy.AskGroup{{Permission: "shell", Resources: values(resources), AlwaysAsk: true}}
+	}
+	return t.answered(ctx, c, in, groups, repeated)
+}
+
+// boundedResources are what a command would touch; of one that touches too much
+// to be shown, the whole is one resource that is always asked.
+func boundedResources(command, workspace string) []policy.Resource {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	resources := policy.ShellResources(command, workspace, home)
+	size := 0
+	for _, r := range resources {
+		size += len(r.Value)
+	}
+	if size <= maxResources {
+		return resources
+	}
+	return []policy.Resource{{Permission: "shell", Value: journal.Cut(command, maxResources/2), Opaque: true}}
+}
+
+func values(resources []policy.Resource) []string {
+	out := make([]string, 0, len(resources))
+	for _, r := range resources {
+		out = append(out, r.Value)
+	}
+	return out
+}
+
+func allowedByRule(ds []policy.Decision, preset string) journal.AllowedBy {
+	by := journal.AllowedBy{Type: journal.AllowedByPreset, ID: preset, Text: "preset " + preset}
+	for _, d := range ds {
+		if d.Found && !d.FromPreset {
+			return journal.AllowedBy{Type: journal.AllowedByRule, Text: fmt.Sprintf("%s %s: %s", d.Rule.Permission, d.Rule.Pattern, d.Rule.Action)}
+		}
+		if d.Found {
+			by.Text = fmt.Sprintf("%s %s: %s (preset %s)", d.Rule.Permission, d.Rule.Pattern, d.Rule.Action, preset)
+		}
+	}
+	return by
+}
+
+// deny settles a call that a rule refuses; its requests can't be answered any more.
+func (t *Turn) deny(ctx context.Context, c *journal.Call, denied []policy.Decision) error {
+	why := "a rule denies it"
+	if len(denied) > 0 {
+		d := denied[0]
+		why = fmt.Sprintf("denied by the rule %s %s, for %s", d.Rule.Permission, d.Rule.Pattern, d.Resource.Value)
+	}
+	var drafts []journal.Draft
+	for _, r := range t.fold.Requests(c.ID) {
+		if r.State == journal.RequestPending {
+			drafts = append(drafts, draft(journal.Server(), &journal.PermissionCancelled{ID: r.ID, Reason: "the rules deny it now"}))
+		}
+	}
+	drafts = append(drafts, draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
+	return t.append(ctx, store.Append{Drafts: drafts})
+}
+
+// answered matches what must be asked with what was answered. All of it allowed
+// by a person: the call may run. Something not asked yet: it is asked now, all
+// in one transaction.
+func (t *Turn) answered(ctx context.Context, c *journal.Call, in Shell, groups []policy.AskGroup, repeated bool) (*journal.AllowedBy, error) {
+	var drafts []journal.Draft
+	by := journal.AllowedBy{Type: journal.AllowedByPerson}
+	pending := false
+	for _, g := range groups {
+		digest := digestOf(c, t.fold.State.Workspace, g)
+		switch r := t.requestFor(c.ID, g.Permission, digest); {
+		case r == nil:
+			asked, err := t.ask(c, in, g, digest, repeated)
+			if err != nil {
+				return nil, err
+			}
+			drafts = append(drafts, asked)
+		case r.State == journal.RequestPending:
+			pending = true
+		default:
+			by.ID, by.Text = r.By, "allowed once, request "+r.ID
+		}
+	}
+	if len(drafts) > 0 {
+		if err := t.append(ctx, store.Append{Drafts: drafts}); err != nil {
+			return nil, err
+		}
+		pending = true
+	}
+	if pending {
+		return nil, ErrParked
+	}
+	return &by, nil
+}
+
+// requestFor finds the request that asks exactly this, pending or allowed.
+func (t *Turn) requestFor(callID, permission, digest string) *journal.Request {
+	for _, r := range t.fold.Requests(callID) {
+		live := r.State == journal.RequestPending || r.State == journal.RequestApprovedOnce
+		if live && r.Permission == permission && r.Digest == digest {
+			return r
+		}
+	}
+	return nil
+}
+
+// digestOf is equal while what would be run is the same.
+func digestOf(c *journal.Call, dir string, g policy.AskGroup) string {
+	return journal.Hash(strings.Join(append([]string{c.ID, c.InputSHA256, dir, g.Permission}, g.Resources...), "\x00"))
+}
+
+type requestMetadata struct {
+	Tool         string `json:"tool"`
+	Command      string `json:"command"`
+	CommandBytes int    `json:"command_bytes"`
+	Directory    string `json:"directory"`
+	RunsAs       string `json:"runs_as"`
+	Host         string `json:"host"`
+	Effect       string `json:"effect"`
+	AlwaysAsks   bool   `json:"always_asks"`
+	SameAs       bool   `json:"same_as_unknown"` // the same call has had an unknown outcome
+}
+
+func (t *Turn) ask(c *journal.Call, in Shell, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
+	meta, err := journal.Encode(requestMetadata{
+		Tool: c.Tool, Command: journal.Cut(in.Command, maxShown), CommandBytes: len(in.Command), Directory: t.fold.State.Workspace,
+		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, SameAs: repeated,
+	})
+	if err != nil {
+		return journal.Draft{}, fmt.Errorf("encode what is asked: %w", err)
+	}
+	return draft(journal.Agent(), &journal.PermissionAsked{
+		ID: store.NewID("per"), Tool: journal.ToolRef{CallID: c.ID}, Permission: g.Permission, Resources: g.Resources, Always: []string{},
+		Digest: digest, Metadata: json.RawMessage(meta),
+	}), nil
+}
+
+func runsAs() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}

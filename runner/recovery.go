@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner/tool"
+	"holdfast/store"
+)
+
+const (
+	sweepBatch   = 100
+	recoverGrace = 2 * time.Second // TERM to KILL for what a lost execution left
+)
+
+// sweepLoop recovers expired claims and finds sessions with work, at start and
+// every sweep (REC-1, REC-9).
+func (r *Runner) sweepLoop(ctx context.Context) {
+	t := time.NewTicker(r.o.Sweep)
+	defer t.Stop()
+	for {
+		r.Sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-r.sweepNow:
+		}
+	}
+}
+
+// Sweep does one sweep. One session that fails doesn't stop it for the others;
+// it is logged and met again at the next (REC-8).
+func (r *Runner) Sweep(ctx context.Context) {
+	expired, err := r.store.ExpiredClaims(ctx, sweepBatch)
+	if err != nil {
+		r.log.Warn("look for expired claims", slog.Any("error", err))
+	}
+	store.Crash("sweep.selected")
+	own := r.claimed()
+	failed := 0
+	for _, c := range expired {
+		if own[c.ExecutionID] != nil { // its drain runs here: renewed or ended, never recovered (REC-1)
+			continue
+		}
+		if err := r.recoverOne(ctx, c); err != nil {
+			failed++
+			r.log.Error("recover an execution", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.Any("error", err))
+		}
+	}
+	if failed > 0 {
+		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int("failed", failed))
+	}
+	r.unblock(ctx)
+	r.wakeRunnable(ctx)
+}
+
+// recoverOne ends what the lost execution left on this host, before anything is
+// concluded (COO-7), then concludes.
+func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
+	calls, err := r.store.Unsettled(ctx, c.SessionID)
+	if err != nil {
+		return err
+	}
+	evidence := map[string][]journal.Evidence{}
+	for _, call := range calls {
+		if call.Process != nil {
+			evidence[call.ID] = []journal.Evidence{r.endLeftover(ctx, call)}
+		}
+	}
+	recovered, err := r.store.Recover(ctx, store.Recovery{Claim: c, Evidence: evidence})
+	store.Crash("sweep.committed")
+	var je *journal.Error
+	if errors.As(err, &je) && je.Slug() == "claim-changed" {
+		return nil // its owner is alive after all, or somebody else was faster
+	}
+	if recovered {
+		r.log.Info("execution recovered", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.String("phase", string(c.Phase)))
+	}
+	return err
+}
+
+// endLeftover ends the processes of a call that its execution left on this host,
+// and says what is known of them.
+func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Evidence {
+	p := *call.Process
+	since := time.UnixMilli(call.DispatchedAt).UTC().Format(time.RFC3339)
+	if boot, err := tool.BootID(); err != nil || boot != p.BootID {
+		if p.Host == r.host && p.BootID != "" {
+			return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. That host was started anew since, so it runs no more.", p.Host, p.PID, since)}
+		}
+		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. It may still be running there.", p.Host, p.PID, since)}
+	}
+	killed, err := tool.KillCall(ctx, call.ID, tool.Process(p), recoverGrace)
+	switch {
+	case err != nil:
+		r.log.Error("end what a lost execution left", slog.String("call", call.ID), slog.Any("error", err))
+		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. Some of its processes could not be ended: it may still be running.", p.PID, since)}
+	case killed > 0:
+		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. %d of its processes were still running when the execution was recovered, and were ended.", p.PID, since, killed)}
+	}
+	return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. None of its processes was running any more when the execution was recovered.", p.PID, since)}
+}
+
+// unblock lets sessions go on whose cause for parking is gone here.
+func (r *Runner) unblock(ctx context.Context) {
+	blocked, err := r.store.Blocked(ctx, sweepBatch)
+	if err != nil {
+		r.log.Warn("look for parked sessions", slog.Any("error", err))
+		return
+	}
+	for _, b := range blocked {
+		if r.unable(b) != nil {
+			continue
+		}
+		for _, cause := range []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace} {
+			if err := r.store.Unblock(ctx, b.ID, cause); err != nil {
+				r.log.Warn("unblock a session", slog.String("session", b.ID), slog.Any("error", err))
+			}
+		}
+	}
+}
+
+func (r *Runner) wakeRunnable(ctx context.Context) {
+	ids, err := r.store.Runnable(ctx, sweepBatch)
+	if err != nil {
+		r.log.Warn("look for work", slog.Any("error", err))
+		return
+	}
+	for _, id := range ids {
+		r.Wake(id)
+	}
+}

@@ -1,0 +1,150 @@
+package runbook
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"holdfast/journal"
+)
+
+// block is one step of a mission.
+type block struct {
+	Key      string // prompt/block: its position
+	PromptID string
+	Seq      int64 // of the prompt's promotion
+	Shell    string
+	Script   string
+	Name     string
+	Effect   journal.Effect
+	Timeout  time.Duration
+	Continue bool // on-error=continue
+}
+
+// parse finds the steps of a mission. An error is a sentence for people.
+func parse(markdown string) ([]block, error) {
+	src := []byte(markdown)
+	var out []block
+	heading := ""
+	err := ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			heading = strings.TrimSpace(plain(n, src))
+		case *ast.FencedCodeBlock:
+			b, err := blockOf(n, src, heading, len(out)+1)
+			if err != nil {
+				return ast.WalkStop, err
+			}
+			if b != nil {
+				out = append(out, *b)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out, err
+}
+
+// plain is the text of a heading without its markup.
+func plain(n ast.Node, src []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(c ast.Node, entering bool) (ast.WalkStatus, error) { // the walker has no errors of its own
+		if t, ok := c.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(src))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// blockOf reads one fenced block; nil: it is of another language, shown and not run.
+func blockOf(n *ast.FencedCodeBlock, src []byte, heading string, number int) (*block, error) {
+	if n.Info == nil {
+		return nil, nil //nolint:nilnil // a block that isn't a step is no fault
+	}
+	words, err := fields(string(n.Info.Segment.Value(src)))
+	if err != nil {
+		return nil, fmt.Errorf("Block %d: %w", number, err) //nolint:staticcheck // a sentence for people
+	}
+	if len(words) == 0 || (words[0] != "sh" && words[0] != "bash") {
+		return nil, nil //nolint:nilnil // as above
+	}
+	b := &block{Shell: words[0], Name: heading, Effect: journal.EffectEffect}
+	for _, w := range words[1:] {
+		if err := b.option(w); err != nil {
+			return nil, fmt.Errorf("Block %d: %w", number, err) //nolint:staticcheck // a sentence for people
+		}
+	}
+	if b.Name == "" {
+		b.Name = fmt.Sprintf("Step %d", number)
+	}
+	b.Name = journal.Cut(b.Name, 200)
+	var script strings.Builder
+	for i := range n.Lines().Len() {
+		line := n.Lines().At(i)
+		script.Write(line.Value(src))
+	}
+	b.Script = script.String()
+	return b, nil
+}
+
+func (b *block) option(w string) error {
+	name, value, _ := strings.Cut(w, "=")
+	switch name {
+	case "name":
+		b.Name = value
+	case "effect":
+		if b.Effect = journal.ParseEffect(value); string(b.Effect) != value {
+			return fmt.Errorf("effect=%s is not one of read, idempotent, effect", journal.Cut(value, 40))
+		}
+	case "timeout":
+		d, err := time.ParseDuration(value)
+		if err != nil || d < time.Second {
+			return fmt.Errorf("timeout=%s is not a duration of a second or more, such as 90s or 10m", journal.Cut(value, 40))
+		}
+		b.Timeout = d
+	case "on-error":
+		if value != "stop" && value != "continue" {
+			return fmt.Errorf("on-error=%s is not one of stop, continue", journal.Cut(value, 40))
+		}
+		b.Continue = value == "continue"
+	default:
+		return fmt.Errorf("there is no option %s; the options are name=, effect=, timeout=, on-error=", journal.Cut(name, 40))
+	}
+	return nil
+}
+
+// fields splits an info string at blanks; double quotes keep blanks together.
+func fields(s string) ([]string, error) {
+	var out []string
+	var cur strings.Builder
+	quoted, started := false, false
+	for _, r := range s {
+		switch {
+		case r == '"':
+			quoted, started = !quoted, true
+		case !quoted && (r == ' ' || r == '\t'):
+			if started {
+				out = append(out, cur.String())
+			}
+			cur.Reset()
+			started = false
+		default:
+			cur.WriteRune(r)
+			started = true
+		}
+	}
+	if quoted {
+		return nil, fmt.Errorf("a quote in %q is not closed", journal.Cut(s, 80))
+	}
+	if started {
+		out = append(out, cur.String())
+	}
+	return out, nil
+}

@@ -1,0 +1,265 @@
+package runbook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+)
+
+// Name is what sessions name this agent by.
+const Name = "runbook"
+
+// Agent runs missions that are written as Markdown.
+type Agent struct{}
+
+// Name is runbook.
+func (Agent) Name() string { return Name }
+
+// Kind is builtin.
+func (Agent) Kind() string { return "builtin" }
+
+const example = "This message has no step to run. Write each step as a fenced block marked sh, for example:\n\n```sh\necho hello\n```"
+
+// Run goes through the steps from the top. What has an outcome is passed over.
+func (Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
+	for {
+		m, err := arrange(t)
+		if err != nil {
+			return runner.Result{Failed: err.Error()}, nil //nolint:nilerr // the sentence is the turn's outcome
+		}
+		if len(m.blocks) == 0 {
+			return runner.Result{Failed: example}, nil
+		}
+		if err := m.notes(ctx); err != nil {
+			return runner.Result{}, err
+		}
+		m.show()
+		next, failed := m.next()
+		if next < 0 || failed {
+			return m.result(next, failed), nil
+		}
+		if err := m.run(ctx, next); err != nil {
+			return runner.Result{}, err
+		}
+	}
+}
+
+// mission is the arranged list of steps, with what is known of each.
+type mission struct {
+	t        *runner.Turn
+	blocks   []block
+	keys     []string        // under which each block stands now (…#2 after it did not happen)
+	calls    []*journal.Call // the call under that key, or nil
+	resolved []*journal.Call // unknown calls with a person's word, to be told
+	plain    []journal.Promoted
+}
+
+// arrange puts the steps of all prompts in order: those of a steer go before the
+// first step that had not begun when it was promoted. It is a function of the
+// journal, so every run finds the same.
+func arrange(t *runner.Turn) (*mission, error) {
+	m := &mission{t: t}
+	var opened int64 // where the prompt that opened the chain was promoted
+	for i, p := range t.Prompts() {
+		if i == 0 {
+			opened = p.Seq
+		}
+		blocks, err := parse(p.Text)
+		if err != nil {
+			return nil, err
+		}
+		for i := range blocks {
+			blocks[i].Key, blocks[i].PromptID, blocks[i].Seq = fmt.Sprintf("%s/%d", p.ID, i+1), p.ID, p.Seq
+		}
+		if len(blocks) == 0 && p.Delivery == journal.Steer {
+			m.plain = append(m.plain, p)
+		}
+		at := place(t, m.blocks, p.Seq, opened)
+		m.blocks = slices.Insert(m.blocks, at, blocks...)
+	}
+	for _, b := range m.blocks {
+		m.follow(b.Key)
+	}
+	return m, nil
+}
+
+func begunBefore(t *runner.Turn, key string, seq int64) bool {
+	c := t.CallByKey(key)
+	return c != nil && c.ProposedSeq < seq
+}
+
+// place finds where the steps of a steer that was promoted at seq go: before the
+// first that had not begun then, but after those of steers promoted at the same
+// boundary, so that several keep the order of their admission.
+func place(t *runner.Turn, blocks []block, seq, opened int64) int {
+	for i, b := range blocks {
+		together := b.Seq != opened && !t.ProposedBetween(b.Seq, seq)
+		if !begunBefore(t, b.Key, seq) && !together {
+			return i
+		}
+	}
+	return len(blocks)
+}
+
+// follow finds where a block stands: after did_not_happen it is proposed again.
+func (m *mission) follow(key string) {
+	for n := 2; ; n++ {
+		c := m.t.CallByKey(key)
+		if c != nil && c.State == journal.CallIsUnknown && c.Resolution != nil {
+			m.resolved = append(m.resolved, c)
+			if c.Resolution.Outcome == journal.DidNotHappen {
+				key = fmt.Sprintf("%s#%d", base(key), n)
+				continue
+			}
+		}
+		m.keys = append(m.keys, key)
+		m.calls = append(m.calls, c)
+		return
+	}
+}
+
+func base(key string) string {
+	for i := len(key) - 1; i >= 0; i-- {
+		if key[i] == '#' {
+			return key[:i]
+		}
+	}
+	return key
+}
+
+// notes records steers without steps, and tells what people found out.
+func (m *mission) notes(ctx context.Context) error {
+	for _, p := range m.plain {
+		if err := m.t.Note(ctx, p.ID, "Noted, nothing to run in it: "+journal.Cut(p.Text, 4000)); err != nil {
+			return err
+		}
+	}
+	for _, c := range m.resolved {
+		i := slices.IndexFunc(m.blocks, func(b block) bool { return b.Key == base(c.Key) })
+		if err := m.t.Note(ctx, c.ID, told(m.blocks[i].Name, c.Resolution)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told says a resolution to the agent in plain words (CAL-6).
+func told(step string, r *journal.Resolution) string {
+	s := map[journal.Verdict]string{
+		journal.Happened:     "The outcome of step %q was unknown. A person found that it happened. It is not run again.",
+		journal.DidNotHappen: "The outcome of step %q was unknown. A person found that it did not happen. It is proposed again, and asks first.",
+		journal.InPart:       "The outcome of step %q was unknown. A person found that it happened in part. It is not run again.",
+		journal.CannotTell:   "The outcome of step %q was unknown, and a person could not tell what became of it. It is not run again.",
+	}[r.Outcome]
+	s = fmt.Sprintf(s, step)
+	if r.Evidence != "" {
+		s += " Evidence: " + r.Evidence
+	}
+	return s
+}
+
+// next finds the step to run, or -1; failed says that the step at that place
+// has failed in this turn and stops it. What ended in a turn that this one
+// continues never ends this one.
+func (m *mission) next() (i int, failed bool) {
+	for i, c := range m.calls {
+		switch {
+		case c == nil || c.Open():
+			return i, false
+		case bad(c) && c.TurnID == m.t.ID() && !m.blocks[i].Continue:
+			return i, true
+		}
+	}
+	return -1, false
+}
+
+func bad(c *journal.Call) bool {
+	return c.State == journal.CallFailed || c.State == journal.CallIsRefused || c.State == journal.CallCancelled
+}
+
+func (m *mission) result(at int, failed bool) runner.Result {
+	if !failed {
+		return runner.Result{}
+	}
+	return runner.Result{Failed: fmt.Sprintf("Step %d of %d (%s) %s. Continue goes on after it.", at+1, len(m.blocks), m.blocks[at].Name, how(m.calls[at]))}
+}
+
+func how(c *journal.Call) string {
+	switch {
+	case c.State == journal.CallIsRefused && c.Feedback != "":
+		return "was refused: " + journal.Cut(c.Feedback, 500)
+	case c.State == journal.CallIsRefused:
+		return "was refused: " + c.Reason
+	case c.State == journal.CallCancelled:
+		return "was cancelled"
+	case c.Reason == "timeout":
+		return "took longer than its time limit and was ended"
+	case c.Signal != "":
+		return "was ended by " + c.Signal
+	case c.ExitCode != nil:
+		return fmt.Sprintf("failed with exit code %d", *c.ExitCode)
+	}
+	return "failed: " + c.Reason
+}
+
+// run takes the step at a place as far as it goes. A step that hasn't begun
+// begins at a boundary, which may put others before it.
+func (m *mission) run(ctx context.Context, i int) error {
+	b := m.blocks[i]
+	if m.calls[i] == nil {
+		known := len(m.t.Prompts())
+		if err := m.t.Boundary(ctx); err != nil {
+			return err
+		}
+		if len(m.t.Prompts()) != known {
+			return nil
+		}
+		m.mark(i, journal.PlanRunning)
+		if err := m.t.Begin(ctx, journal.Step{Key: m.keys[i], Name: b.Name, Index: i + 1, Of: len(m.blocks)}); err != nil {
+			return err
+		}
+	}
+	m.mark(i, journal.PlanWaiting)
+	_, err := m.t.Call(ctx, runner.CallIntent{
+		Key: m.keys[i], Effect: b.Effect,
+		Input: runner.Shell{Command: b.Script, Shell: b.Shell, TimeoutS: int64(b.Timeout / time.Second)},
+	})
+	return err
+}
+
+// show sets the plan to what is known.
+func (m *mission) show() { m.mark(-1, "") }
+
+func (m *mission) mark(at int, state journal.PlanState) {
+	plan := make([]journal.PlanItem, 0, len(m.blocks))
+	for i, b := range m.blocks {
+		item := journal.PlanItem{Key: b.Key, Title: b.Name, State: planState(m.calls[i])}
+		if i == at {
+			item.State = state
+		}
+		plan = append(plan, item)
+	}
+	m.t.SetPlan(plan)
+}
+
+func planState(c *journal.Call) journal.PlanState {
+	switch {
+	case c == nil:
+		return journal.PlanPending
+	case c.State == journal.CallSucceeded:
+		return journal.PlanDone
+	case c.State == journal.CallIsWaiting:
+		return journal.PlanWaiting
+	case c.State == journal.CallCancelled, c.State == journal.CallIsRefused, c.State == journal.CallFailed:
+		return journal.PlanFailed
+	case c.State == journal.CallIsUnknown && c.Resolution != nil && c.Resolution.Outcome == journal.Happened:
+		return journal.PlanDone
+	case c.State == journal.CallIsUnknown:
+		return journal.PlanUnknown
+	}
+	return journal.PlanRunning
+}

@@ -1,0 +1,355 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// grace is how long a graceful stop lets running steps reach a boundary (COO-6).
+const grace = 15 * time.Second
+
+// Options say how a worker works.
+type Options struct {
+	Store         *store.Store
+	Logger        *slog.Logger
+	WorkerID      string // random; a new one for each process
+	StateFolderID string // of the state folder whose lock this process holds (LEA-11)
+	Workspaces    Workspaces
+	Agents        []Agent
+	MaxRunning    int
+	Lease, Renew  time.Duration
+	Sweep         time.Duration
+	Secrets       []string // masked in output (OWN-3)
+	Env           []string // of the commands
+	Version       string
+}
+
+// Runner is one worker. Start it once; Stop returns when all that it started has ended.
+type Runner struct {
+	o      Options
+	store  *store.Store
+	log    *slog.Logger
+	agents map[string]Agent
+	host   string
+
+	mu       sync.Mutex
+	runs     map[string]*run // by session: one drain each (COO-1)
+	queue    []string        // sessions that wait for a place, first come first served
+	stopping bool
+	sweepNow chan struct{}
+
+	fetch, work            context.Context
+	stopFetching, stopWork context.CancelCauseFunc
+	stopKeeping            context.CancelFunc
+	loops, drains, keepers sync.WaitGroup
+	started, stopped       sync.Once
+}
+
+// New checks the options. Renewal must be at most a third of the lease (LEA-5).
+func New(o Options) (*Runner, error) {
+	if o.Renew <= 0 || o.Renew*3 > o.Lease {
+		return nil, fmt.Errorf("--renew %s must be at most a third of --lease %s", o.Renew, o.Lease)
+	}
+	if o.MaxRunning < 1 || o.Sweep <= 0 {
+		return nil, errors.New("--max-running and --sweep must be positive")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("read the host's name: %w", err)
+	}
+	r := &Runner{
+		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
+		runs: map[string]*run{}, sweepNow: make(chan struct{}, 1),
+	}
+	for _, a := range o.Agents {
+		r.agents[a.Name()] = a
+	}
+	return r, nil
+}
+
+// Start expires the claims of earlier workers of this state folder, whose death
+// the folder's lock proves (LEA-11), and starts to work. The context ends nothing:
+// Stop does.
+func (r *Runner) Start(ctx context.Context) error {
+	var err error
+	r.started.Do(func() {
+		base := context.WithoutCancel(ctx)
+		r.fetch, r.stopFetching = context.WithCancelCause(base)
+		r.work, r.stopWork = context.WithCancelCause(base)
+		var keep context.Context
+		keep, r.stopKeeping = context.WithCancel(base)
+		err = r.begin(ctx)
+		if err != nil {
+			return
+		}
+		wakes := r.store.SubscribeWork()
+		r.spawn(&r.keepers, "keeper", func() { r.keep(keep) })
+		r.spawn(&r.loops, "coordinator", func() { defer wakes.Close(); r.coordinate(r.fetch, wakes) })
+		r.spawn(&r.loops, "sweeper", func() { r.sweepLoop(r.fetch) })
+	})
+	return err
+}
+
+func (r *Runner) begin(ctx context.Context) error {
+	n, err := r.store.ExpireFolder(ctx, r.o.StateFolderID, r.o.WorkerID)
+	if err != nil {
+		return fmt.Errorf("expire the claims of earlier workers: %w", err)
+	}
+	if n > 0 {
+		r.log.Info("claims of earlier workers expired", slog.Int64("claims", n))
+	}
+	if err := r.store.ForgetWorkers(ctx, r.o.StateFolderID, r.o.WorkerID); err != nil {
+		return fmt.Errorf("forget earlier workers: %w", err)
+	}
+	return r.store.SeeWorker(ctx, r.worker())
+}
+
+func (r *Runner) worker() store.Worker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := store.Worker{
+		ID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Host: r.host, PID: os.Getpid(), Version: r.o.Version,
+		Places: r.o.MaxRunning, Running: len(r.runs), Draining: r.stopping, Agents: []store.Agent{},
+	}
+	for _, a := range r.o.Agents {
+		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: true})
+	}
+	return w
+}
+
+// see writes this worker down, which is all that handlers know of it.
+func (r *Runner) see(ctx context.Context) {
+	if err := r.store.SeeWorker(ctx, r.worker()); err != nil {
+		r.log.Warn("write the worker down", slog.Any("error", err))
+	}
+}
+
+// Stop takes no more work, lets running steps reach a boundary for at most 15 s,
+// then ends what runs: its call is cancelled, its turn interrupted (COO-6).
+func (r *Runner) Stop() {
+	r.stopped.Do(func() {
+		if r.stopFetching == nil {
+			return
+		}
+		r.mu.Lock()
+		r.stopping, r.queue = true, nil
+		r.mu.Unlock()
+		r.stopFetching(ErrShutdown)
+		r.loops.Wait()
+		r.see(r.work)
+		quiet := make(chan struct{})
+		r.spawn(&r.loops, "stop", func() { r.drains.Wait(); close(quiet) })
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-quiet:
+		case <-t.C:
+			r.stopWork(ErrShutdown)
+		}
+		<-quiet
+		r.loops.Wait()
+		r.stopWork(ErrShutdown)
+		r.stopKeeping()
+		r.keepers.Wait()
+	})
+}
+
+// spawn starts one goroutine of the runner. A panic in it is reported and ends
+// it alone; a drain that dies so has failed.
+func (r *Runner) spawn(wg *sync.WaitGroup, name string, fn func()) {
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		defer func() {
+			if p := recover(); p != nil {
+				r.log.Error("runner goroutine died", slog.String("name", name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			}
+		}()
+		fn()
+	}()
+}
+
+// coordinate hears of work and gives places.
+func (r *Runner) coordinate(ctx context.Context, wakes *store.WorkSub) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wakes.C():
+			sessions, resync := wakes.Take()
+			for _, id := range sessions {
+				r.Wake(id)
+			}
+			if resync {
+				r.kickSweep()
+			}
+		}
+	}
+}
+
+func (r *Runner) kickSweep() {
+	select {
+	case r.sweepNow <- struct{}{}:
+	default:
+	}
+}
+
+// Wake says that a session may have work. While its drain runs it is told; one
+// more pass follows, however many wakes came (COO-1).
+func (r *Runner) Wake(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return
+	}
+	if run := r.runs[session]; run != nil {
+		run.again = true
+		run.poke()
+		return
+	}
+	if slices.Contains(r.queue, session) {
+		return
+	}
+	r.queue = append(r.queue, session)
+	r.fill()
+}
+
+// fill gives free places to who waits longest (COO-3). The lock is held.
+func (r *Runner) fill() {
+	for len(r.queue) > 0 && len(r.runs) < r.o.MaxRunning && !r.stopping {
+		session := r.queue[0]
+		r.queue = r.queue[1:]
+		run := newRun(r.work, session)
+		r.runs[session] = run
+		r.spawn(&r.drains, "drain "+session, func() { r.drive(run) })
+	}
+}
+
+// drive runs drains of one session until no wake came during the last.
+func (r *Runner) drive(run *run) {
+	defer r.done(run)
+	for {
+		r.drain(run)
+		r.mu.Lock()
+		again := run.again && !r.stopping && run.ctx.Err() == nil
+		run.again = false
+		r.mu.Unlock()
+		if !again {
+			return
+		}
+	}
+}
+
+func (r *Runner) done(run *run) {
+	run.cancel(nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.runs, run.session)
+	if run.again && !r.stopping { // a wake that came after the last look
+		r.queue = append(r.queue, run.session)
+	}
+	r.fill()
+}
+
+// Active tells the executions of this process, by session.
+func (r *Runner) Active() map[string]string {
+	out := map[string]string{}
+	for id, run := range r.claimed() {
+		out[run.session] = id
+	}
+	return out
+}
+
+// claimed gives the runs that hold a claim, by execution id.
+func (r *Runner) claimed() map[string]*run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]*run{}
+	for _, run := range r.runs {
+		if c := run.holds(); c != nil {
+			out[c.ExecutionID] = run
+		}
+	}
+	return out
+}
+
+func (r *Runner) stops() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping
+}
+
+// run is one session's drain in this process.
+type run struct {
+	session string
+	ctx     context.Context // ends at lease loss and at the end of a graceful stop
+	cancel  context.CancelCauseFunc
+	again   bool // under the runner's lock
+	trust   *trust
+
+	mu    sync.Mutex
+	claim *journal.Claim
+	call  context.CancelCauseFunc // ends what is executed just now
+	poked chan struct{}           // somebody committed something to this session
+}
+
+func newRun(work context.Context, session string) *run {
+	ctx, cancel := context.WithCancelCause(work)
+	return &run{session: session, ctx: ctx, cancel: cancel, poked: make(chan struct{}, 1)}
+}
+
+// poke tells a drain that executes something to look for an interrupt.
+func (r *run) poke() {
+	select {
+	case r.poked <- struct{}{}:
+	default:
+	}
+}
+
+func (r *run) holds() *journal.Claim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.claim
+}
+
+// hold notes the claim of this drain; nil: none any more, so that it is neither renewed nor lost.
+func (r *run) hold(c *journal.Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claim = c
+}
+
+// lose ends the run at once because its claim is gone (LEA-3, LEA-12). It
+// reports whether there was one.
+func (r *run) lose() bool {
+	if r.holds() == nil {
+		return false
+	}
+	r.cancel(ErrLeaseLost)
+	return true
+}
+
+// executing notes what to end when a person interrupts; nil: nothing is executed.
+func (r *run) executing(cancel context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call = cancel
+}
+
+func (r *run) interrupt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.call != nil {
+		r.call(ErrInterrupted)
+	}
+}
