@@ -24,16 +24,20 @@ func (s *Store) provider() (*goose.Provider, error) {
 	if s.d.sqlite() {
 		return goose.NewProvider(goose.DialectSQLite3, s.w.DB, tree)
 	}
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // each second, for five minutes
 	if err != nil {
 		return nil, fmt.Errorf("make the migration lock: %w", err)
 	}
 	return goose.NewProvider(goose.DialectPostgres, s.w.DB, tree, goose.WithSessionLocker(locker))
 }
 
-// migrate brings the schema up to date. Several processes may try at once: a
-// lock lets one do it, the file's beside SQLite, the session's in Postgres.
+// migrate brings the schema up to date, and refuses one that is newer. Several
+// processes may try at once: a lock lets one do it, the file's beside SQLite,
+// the session's in Postgres. Where nothing is to be done, nothing is locked.
 func (s *Store) migrate(ctx context.Context) error {
+	if s.checkSchema(ctx) == nil {
+		return nil
+	}
 	if s.d.sqlite() {
 		l := flock.New(s.url + ".migrate")
 		if err := l.Lock(); err != nil {
@@ -53,9 +57,11 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate the journal: %w", err)
 	}
 	if s.d.sqlite() {
-		return syncDir(filepath.Dir(s.url))
+		if err := syncDir(filepath.Dir(s.url)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.checkSchema(ctx)
 }
 
 // ErrSchema says that a journal has another schema than this build's.

@@ -2,13 +2,12 @@ package storetest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/lib/pq"  // the driver that the names below mean
@@ -21,7 +20,7 @@ import (
 // databases may be made: a superuser's URL.
 const PostgresURL = "TEST_POSTGRES_URL"
 
-// DB is one test's fresh database. It has no schema until a store opens it.
+// DB is one test's database: with the schema, and without any row.
 type DB struct {
 	Name string // "sqlite" or "postgres"
 	URL  string // what store.Options take
@@ -60,39 +59,47 @@ func Databases() []string {
 func New(t testing.TB, name string) *DB {
 	t.Helper()
 	if name == "sqlite" {
-		return &DB{Name: name, URL: filepath.Join(t.TempDir(), "journal.db")}
+		db := &DB{Name: name, URL: filepath.Join(t.TempDir(), "journal.db")}
+		if err := os.WriteFile(db.URL, migrated(t), 0o600); err != nil {
+			t.Fatalf("make a database: %v", err)
+		}
+		return db
 	}
-	return &DB{Name: name, URL: newPostgres(t)}
+	return &DB{Name: name, URL: takeSlot(t)}
 }
 
-func newPostgres(t testing.TB) string {
+// Empty is New for tests of migrations: the database has no schema. It takes
+// seconds on Postgres.
+func Empty(t testing.TB, name string) *DB {
 	t.Helper()
-	base := os.Getenv(PostgresURL)
-	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatalf("%s is no URL", PostgresURL)
+	if name == "sqlite" {
+		return &DB{Name: name, URL: filepath.Join(t.TempDir(), "journal.db")}
 	}
-	admin, err := sql.Open("postgres", base)
-	if err != nil {
-		t.Fatalf("open %s: %v", PostgresURL, err)
-	}
-	name := "holdfast_test_" + strings.ToLower(rand.Text()[:16])
-	// The test's own context ends before its cleanups run.
-	ctx := context.WithoutCancel(t.Context())
-	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
-		t.Fatalf("make a database: %v", err)
-	}
-	t.Cleanup(func() {
-		_, err := admin.ExecContext(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	return &DB{Name: name, URL: emptyPostgres(t)}
+}
+
+var (
+	templateOnce sync.Once
+	template     []byte
+)
+
+// migrated gives the bytes of a file that has the schema and nothing else.
+func migrated(t testing.TB) []byte {
+	t.Helper()
+	templateOnce.Do(func() {
+		path := filepath.Join(t.TempDir(), "template.db")
+		s, err := store.Open(t.Context(), store.Options{URL: path})
 		if err != nil {
-			t.Errorf("drop the database %s: %v", name, err)
+			return
 		}
-		if err := admin.Close(); err != nil {
-			t.Errorf("close: %v", err)
+		if s.Close() == nil { // the last connection writes the log back into the file
+			template, _ = os.ReadFile(path)
 		}
 	})
-	u.Path = "/" + name
-	return u.String()
+	if len(template) == 0 {
+		t.Fatal("make a database: no schema")
+	}
+	return template
 }
 
 // Open opens a store on the database. When the test ends, CheckInvariants is
