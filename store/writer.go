@@ -71,6 +71,11 @@ func (s *Store) write(ctx context.Context, session string, fn func(context.Conte
 	case err := <-r.done:
 		return err
 	case <-s.stopped:
+	}
+	select { // it may have been written just before the end
+	case err := <-r.done:
+		return err
+	default:
 		return ours(sql.ErrConnDone)
 	}
 }
@@ -122,6 +127,13 @@ func (w *writer) collect(first *request) []*request {
 
 // commit writes a batch; if it fails as a whole, each of its requests by itself.
 func (w *writer) commit(batch []*request) {
+	// What belongs to no session (a renewal) locks claims of many. On Postgres it
+	// commits alone: held while the batch goes on to sessions' rows, its locks
+	// would turn the order session, claim around, and two servers could deadlock.
+	for !w.s.d.sqlite() && len(batch) > 1 && batch[0].session == "" {
+		w.commit(batch[:1])
+		batch = batch[1:]
+	}
 	ctx, cancel := context.WithTimeout(w.s.base, writeTimeout)
 	defer cancel()
 	err := w.try(ctx, batch)
@@ -129,10 +141,8 @@ func (w *writer) commit(batch []*request) {
 	switch {
 	case err == nil:
 	case errors.As(err, &unknown):
-		for _, r := range batch {
-			if r.err == nil {
-				r.err = unknownCommit(unknown.err)
-			}
+		for _, r := range batch { // refusals too: they rest on what may not have been written
+			r.err = unknownCommit(unknown.err)
 		}
 		w.s.faulted(unknown.err)
 	case len(batch) == 1:
@@ -164,15 +174,7 @@ func (e *commitError) Unwrap() error { return e.err }
 // try runs the batch in one transaction. A refusal undoes its own request only;
 // any other error undoes the batch and is returned.
 func (w *writer) try(ctx context.Context, batch []*request) (err error) {
-	if err := w.connect(ctx); err != nil {
-		return err
-	}
-	begin := "BEGIN"
-	if w.s.d.sqlite() {
-		begin = "BEGIN IMMEDIATE"
-	}
-	if err := w.raw(ctx, begin); err != nil {
-		w.drop()
+	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	for _, r := range batch {
@@ -235,6 +237,30 @@ func refusal(err error) bool {
 		return true
 	}
 	return isConstraint(err) || errors.Is(err, errReplay)
+}
+
+// begin opens the transaction. A connection that was lost since the last one is
+// made anew, once: nothing has been sent on it that could be done twice.
+func (w *writer) begin(ctx context.Context) error {
+	q := "BEGIN"
+	if w.s.d.sqlite() {
+		q = "BEGIN IMMEDIATE"
+	}
+	had := w.conn != nil
+	for {
+		if err := w.connect(ctx); err != nil {
+			return err
+		}
+		err := w.raw(ctx, q)
+		if err == nil {
+			return nil
+		}
+		w.drop()
+		if !had || ctx.Err() != nil {
+			return err
+		}
+		had = false
+	}
 }
 
 func (w *writer) connect(ctx context.Context) error {
