@@ -67,31 +67,38 @@ func noSession() error {
 // lockOwned takes the row's lock for a person's door: only its owner finds it (OWN-1).
 func (t *tx) lockOwned(ctx context.Context, id, owner string) (*locked, error) {
 	d := t.dialect()
-	var row sessionRow
-	err := t.get(ctx, &row, "UPDATE session SET updated_at = "+d.now()+" WHERE id = ? AND owner_id = ? RETURNING "+sessionColumns, d.nowArg(), id, owner)
+	var row lockedRow
+	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq WHERE id = ? AND owner_id = ? RETURNING "+sessionColumns+", "+d.now()+" AS now", id, owner, d.nowArg())
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSession()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newLocked(t, row, row.UpdatedAt)
+	return newLocked(t, row.sessionRow, row.Now)
+}
+
+// lockedRow is a session's row with the clock as it was once the row was locked:
+// after the wait, so that times of one journal don't go back because of it.
+type lockedRow struct {
+	sessionRow
+	Now int64 `db:"now"`
 }
 
 // lockFenced is the run's door: one statement fences by the execution id, takes
 // the row's lock and allocates n seqs (LEA-4). No row: this execution is over.
 func (t *tx) lockFenced(ctx context.Context, c *journal.Claim, n int) (*locked, error) {
 	d := t.dialect()
-	var row sessionRow
-	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq + ?, updated_at = "+d.now()+" WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns,
-		n, d.nowArg(), c.SessionID, c.ExecutionID)
+	var row lockedRow
+	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq + ? WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns+", "+d.now()+" AS now",
+		n, c.SessionID, c.ExecutionID, d.nowArg())
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, staleClaim(c.ExecutionID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLocked(t, row, row.UpdatedAt)
+	l, err := newLocked(t, row.sessionRow, row.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +113,7 @@ func staleClaim(executionID string) error {
 // lockSelect takes the row's lock without writing it: for methods that may find nothing to do.
 func (t *tx) lockSelect(ctx context.Context, id, lock string) (*locked, error) {
 	d := t.dialect()
-	var row struct {
-		sessionRow
-		Now int64 `db:"now"`
-	}
+	var row lockedRow
 	err := t.get(ctx, &row, "SELECT "+sessionColumns+", "+d.now()+" AS now FROM session WHERE id = ?"+lock, d.nowArg(), id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, journal.Errorf(journal.NotFound, "session not found: %s", id)
