@@ -72,6 +72,9 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 		}
 		if was != nil {
 			free, err := l.free(ctx, was, r.WorkerID)
+			if isSlug(err, "claim-changed") { // renewed just now, before anything was written
+				return nil
+			}
 			if err != nil || !free {
 				return err
 			}
@@ -89,6 +92,11 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 	return out, err
 }
 
+func isSlug(err error, slug string) bool {
+	var e *journal.Error
+	return errors.As(err, &e) && e.Slug() == slug
+}
+
 // free makes room for a new claim, or says that there is none.
 func (l *locked) free(ctx context.Context, was *journal.Claim, worker string) (bool, error) {
 	switch {
@@ -103,14 +111,14 @@ func (l *locked) free(ctx context.Context, was *journal.Claim, worker string) (b
 func (l *locked) take(ctx context.Context, r ClaimRequest) (*journal.Claim, error) {
 	c := &journal.Claim{
 		SessionID: r.SessionID, ExecutionID: NewID("exe"), WorkerID: r.WorkerID, StateFolderID: r.StateFolderID, Phase: journal.PhaseReady,
-		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(), Epoch: l.row.Epoch + 1,
+		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(),
 	}
 	_, err := l.t.exec(ctx, "INSERT INTO claim ("+claimColumns+") VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?)",
 		c.SessionID, c.ExecutionID, c.WorkerID, c.StateFolderID, string(c.Phase), c.ClaimedAt, c.ExpiresAt, c.LeaseMS)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = l.t.exec(ctx, "UPDATE session SET execution_id = ?, epoch = epoch + 1 WHERE id = ?", c.ExecutionID, c.SessionID); err != nil {
+	if err = l.t.get(ctx, &c.Epoch, "UPDATE session SET execution_id = ?, epoch = epoch + 1 WHERE id = ? RETURNING epoch", c.ExecutionID, c.SessionID); err != nil {
 		return nil, err
 	}
 	l.row.ExecutionID = sql.NullString{String: c.ExecutionID, Valid: true}
@@ -183,6 +191,12 @@ func (s *Store) ExpireFolder(ctx context.Context, folderID, workerID string) (in
 	var n int64
 	err := s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		d := t.dialect()
+		if !d.sqlite() { // in one order, as RenewClaims
+			var locked []string
+			if err := t.all(ctx, &locked, "SELECT session_id FROM claim WHERE state_folder_id = ? AND worker_id <> ? ORDER BY session_id FOR UPDATE", folderID, workerID); err != nil {
+				return err
+			}
+		}
 		var err error
 		n, err = t.exec(ctx, "UPDATE claim SET expires_at = "+d.now()+" - 1 WHERE state_folder_id = ? AND worker_id <> ?", d.nowArg(), folderID, workerID)
 		return err
@@ -256,6 +270,10 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 	err := s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		out = nil
 		if a.Retried {
+			// The lock first: the earlier try may be committing this moment.
+			if _, err := t.lockSelect(ctx, c.SessionID, t.dialect().lock()); err != nil {
+				return err
+			}
 			var err error
 			if out, err = appended(ctx, t, c.SessionID, a.Drafts); err != nil || out != nil {
 				return err
