@@ -274,9 +274,9 @@ type QueuedPrompt struct {
 
 // PromoteNext opens a turn with the oldest admitted steer, else the oldest
 // queued prompt (PRO-1, PRO-2). For the execution that holds the claim. No
-// prompt: no event, no error. Codes: stale_claim.
+// prompt, or an open turn: no event, no error. Codes: stale_claim.
 func (s *Store) PromoteNext(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
-	return s.promote(ctx, c, func(st *journal.State) []string {
+	return s.promote(ctx, c, false, func(st *journal.State) []string {
 		for _, w := range st.Admitted {
 			if w.Delivery == journal.Steer {
 				return []string{w.ID}
@@ -287,9 +287,10 @@ func (s *Store) PromoteNext(ctx context.Context, c *journal.Claim) ([]journal.Ev
 }
 
 // PromoteSteers promotes, at a boundary of the open turn, all steers that are
-// admitted, in the order of admission (PRO-1, PRO-3). Codes: stale_claim.
+// admitted, in the order of admission (PRO-1, PRO-3). No steer, or no open
+// turn: no event, no error. Codes: stale_claim.
 func (s *Store) PromoteSteers(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
-	return s.promote(ctx, c, func(st *journal.State) []string {
+	return s.promote(ctx, c, true, func(st *journal.State) []string {
 		var ids []string
 		for _, w := range st.Admitted {
 			if w.Delivery == journal.Steer {
@@ -300,7 +301,7 @@ func (s *Store) PromoteSteers(ctx context.Context, c *journal.Claim) ([]journal.
 	})
 }
 
-func (s *Store) promote(ctx context.Context, c *journal.Claim, pick func(*journal.State) []string) ([]journal.Event, error) {
+func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick func(*journal.State) []string) ([]journal.Event, error) {
 	var out []journal.Event
 	err := s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		out = nil
@@ -309,7 +310,7 @@ func (s *Store) promote(ctx context.Context, c *journal.Claim, pick func(*journa
 			return err
 		}
 		st := &l.st
-		if len(st.Admitted) == 0 || st.Interrupt != nil || (!st.TurnOpen() && (st.Held || st.Blocked != nil || st.Unknowns() > 0)) {
+		if st.TurnOpen() != inTurn || len(st.Admitted) == 0 || st.Interrupt != nil || st.Archived || st.Held || st.Blocked != nil || st.Unknowns() > 0 {
 			return nil
 		}
 		turn := NewID("trn")
