@@ -146,6 +146,19 @@ type Text struct {
 // T makes an inline text.
 func T(s string) Text { return Text{S: s} }
 
+// Long reports whether a text must become a blob: the bound is on its encoded
+// bytes, since a text of quotes or escape sequences grows up to six times (JRN-6).
+func (t Text) Long() bool {
+	if len(t.S) > MaxField {
+		return true
+	}
+	if 6*len(t.S)+2 <= MaxField {
+		return false
+	}
+	b, err := Encode(t.S)
+	return err != nil || len(b) > MaxField
+}
+
 type blobRef struct {
 	Blob  string `json:"blob"`
 	Bytes int64  `json:"bytes"`

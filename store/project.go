@@ -107,7 +107,7 @@ func projectMessage(ctx context.Context, t target, b blobs, ev *journal.Event, i
 	if complete {
 		set = "text = excluded.text, complete = 1"
 	}
-	_, err = t.exec(ctx, "INSERT INTO message (session_id, id, seq, role, part, text, complete) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, id) DO UPDATE SET "+set,
+	_, err = t.exec(ctx, "INSERT INTO message (session_id, id, seq, role, part, text, complete) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, id, part) DO UPDATE SET "+set,
 		ev.SessionID, id, ev.Seq, role, string(part), text, boolInt(complete))
 	return err
 }

@@ -93,6 +93,7 @@ CREATE TABLE event (
     actor_id     TEXT,
     execution_id TEXT,
     data         TEXT NOT NULL,
+    checksum     BIGINT NOT NULL DEFAULT 0, -- over the other columns, for verify
     PRIMARY KEY (session_id, seq)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX event_id ON event (id);
@@ -154,7 +155,7 @@ CREATE TABLE message (
     part       TEXT NOT NULL,
     text       TEXT NOT NULL,
     complete   BIGINT NOT NULL,
-    PRIMARY KEY (session_id, id)
+    PRIMARY KEY (session_id, id, part)
 ) WITHOUT ROWID;
 
 CREATE TABLE call (
