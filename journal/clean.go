@@ -43,11 +43,15 @@ func (c *Cleaner) Text(s string) string {
 }
 
 // JSON cleans every text of an encoded value. What is clean already is
-// returned as it is, without being parsed.
+// returned as it is; most is, without being parsed.
 func (c *Cleaner) JSON(b []byte) ([]byte, error) {
 	dirty := bytes.Contains(b, []byte(`\u0000`))
 	for _, s := range c.encoded {
 		dirty = dirty || bytes.Contains(b, s)
+	}
+	// What somebody else encoded (a tool's input) may spell a secret in other escapes.
+	if len(c.secrets) > 0 {
+		dirty = dirty || bytes.Contains(b, []byte(`\u`)) || bytes.Contains(b, []byte(`\/`))
 	}
 	if !dirty {
 		return b, nil
@@ -58,21 +62,32 @@ func (c *Cleaner) JSON(b []byte) ([]byte, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	return Encode(c.value(v))
+	v, changed := c.value(v)
+	if !changed {
+		return b, nil
+	}
+	return Encode(v)
 }
 
-func (c *Cleaner) value(v any) any {
+func (c *Cleaner) value(v any) (clean any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		return c.Text(v)
+		s := c.Text(v)
+		return s, s != v
 	case []any:
 		for i := range v {
-			v[i] = c.value(v[i])
+			w, ch := c.value(v[i])
+			v[i], changed = w, changed || ch
 		}
+		return v, changed
 	case map[string]any:
+		out := make(map[string]any, len(v))
 		for k, w := range v {
-			v[k] = c.value(w)
+			key := c.Text(k)
+			w, ch := c.value(w)
+			out[key], changed = w, changed || ch || key != k
 		}
+		return out, changed
 	}
-	return v
+	return v, false
 }

@@ -307,7 +307,7 @@ func (s *State) applyWork(body Body) {
 		s.UnknownCalls = drop(s.UnknownCalls, b.CallID)
 		s.stay(b.Then)
 	case *AttemptPrepared:
-		s.Attempts = append(slices.Clone(s.Attempts), b.AttemptID)
+		s.Attempts, s.Retry = append(slices.Clone(s.Attempts), b.AttemptID), nil // this is the next try
 	case *AttemptSettled:
 		s.Attempts, s.Retry, s.Recoveries = drop(s.Attempts, b.AttemptID), nil, 0
 	case *AttemptFailed:
