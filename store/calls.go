@@ -61,7 +61,7 @@ func (s *Store) Call(ctx context.Context, owner, callID string) (*journal.Call, 
 		var session string
 		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
 		if errors.Is(err, sql.ErrNoRows) {
-			return journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+			return noCall()
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"holdfast/journal"
 )
@@ -188,7 +189,7 @@ func (s *Store) Missed(ctx context.Context, sessionID string, after, before int6
 	var out []journal.Event
 	err := s.read(ctx, func(q querier) error {
 		var err error
-		out, err = eventsAfter(ctx, q, sessionID, after, int(min(before-after-1, MaxEvents)))
+		out, err = eventsAfter(ctx, q, sessionID, after, int(max(0, min(before-after-1, MaxEvents))))
 		return err
 	})
 	return out, err
@@ -234,7 +235,7 @@ func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int
 		var session string
 		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
 		if errors.Is(err, sql.ErrNoRows) {
-			return journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+			return noCall()
 		}
 		if err != nil {
 			return err
@@ -298,6 +299,9 @@ func capturedOutput(ctx context.Context, q querier, session, callID string) ([]j
 	tail, err := outputFrom(ctx, q, session, callID, max(0, total-evidenceTail), evidenceTail)
 	if err != nil {
 		return nil, err
+	}
+	for len(tail) > 0 && !utf8.RuneStart(tail[0]) { // cut between characters (JRN-6)
+		tail = tail[1:]
 	}
 	return []journal.Evidence{{Type: "output", Text: fmt.Sprintf("%d bytes of output were captured; it ends:\n%s", total, tail)}}, nil
 }

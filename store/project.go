@@ -35,10 +35,10 @@ func project(ctx context.Context, t target, b blobs, st *journal.State, ev *jour
 	case *journal.PromptAdmitted:
 		return projectAdmitted(ctx, t, b, ev, d)
 	case *journal.PromptPromoted:
-		return moveInput(ctx, t, d.PromptID, "UPDATE input SET state = 'promoted', promoted_seq = ?, message_id = ?, turn_id = ? WHERE id = ? AND state = 'admitted'",
-			ev.Seq, d.MessageID, d.TurnID, d.PromptID)
+		return moveInput(ctx, t, d.PromptID, "UPDATE input SET state = 'promoted', promoted_seq = ?, message_id = ?, turn_id = ? WHERE id = ? AND session_id = ? AND state = 'admitted'",
+			ev.Seq, d.MessageID, d.TurnID, d.PromptID, ev.SessionID)
 	case *journal.PromptWithdrawn:
-		return moveInput(ctx, t, d.PromptID, "UPDATE input SET state = 'withdrawn' WHERE id = ? AND state = 'admitted'", d.PromptID)
+		return moveInput(ctx, t, d.PromptID, "UPDATE input SET state = 'withdrawn' WHERE id = ? AND session_id = ? AND state = 'admitted'", d.PromptID, ev.SessionID)
 	case *journal.MessageDelta:
 		return projectMessage(ctx, t, b, ev, d.MessageID, d.Role, d.Part, d.Text, false)
 	case *journal.MessageCompleted:
@@ -183,7 +183,7 @@ func loadCall(ctx context.Context, q querier, id string) (*journal.Call, error) 
 	var row callRow
 	err := q.get(ctx, &row, "SELECT "+callColumns+" FROM call WHERE id = ?", id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+		return nil, noCall()
 	}
 	if err != nil {
 		return nil, err
@@ -191,10 +191,20 @@ func loadCall(ctx context.Context, q querier, id string) (*journal.Call, error) 
 	return row.call()
 }
 
+func noCall() error {
+	return journal.Errorf(journal.NotFound, "There is no such call, or it is not shared with you.").Typed("no-such-call")
+}
+
 // moveCall applies an event to a call's row, on condition that the row is still in the state that was read.
 func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body journal.Body) error {
 	c, err := loadCall(ctx, t, id)
 	if err != nil {
+		return err
+	}
+	if c.SessionID != ev.SessionID {
+		return noCall()
+	}
+	if err := mayDispatch(ctx, t, c, body); err != nil {
 		return err
 	}
 	was := c.State
@@ -209,7 +219,7 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 		return fmt.Errorf("encode call %s: %w", id, err)
 	}
 	if c.State == journal.CallIsUnknown && was != c.State { // nobody counted its output: the index has
-		if err := t.get(ctx, &c.OutputBytes, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", id); err != nil {
+		if err := countOutput(ctx, t, c); err != nil {
 			return err
 		}
 	}
@@ -219,6 +229,30 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 		return err
 	}
 	return journal.Errorf(journal.Conflict, "The call %s has moved on.", id).Typed("call-state")
+}
+
+// mayDispatch refuses to dispatch a call that somebody was asked about and that
+// isn't allowed by all who were (PER-1, PER-4).
+func mayDispatch(ctx context.Context, t target, c *journal.Call, body journal.Body) error {
+	if _, ok := body.(*journal.CallDispatched); !ok || c.State != journal.CallIsWaiting {
+		return nil
+	}
+	var n int
+	err := t.get(ctx, &n, "SELECT count(*) FROM request WHERE session_id = ? AND call_id = ? AND state IN ('pending', 'rejected', 'rejected_with_feedback')", c.SessionID, c.ID)
+	if err == nil && n > 0 {
+		return journal.Errorf(journal.Conflict, "The call %s is not allowed: %d of its requests are open or rejected.", c.ID, n).Typed("call-not-allowed")
+	}
+	return err
+}
+
+func countOutput(ctx context.Context, t target, c *journal.Call) error {
+	var n struct {
+		Bytes   int64 `db:"bytes"`
+		Dropped int64 `db:"dropped"`
+	}
+	err := t.get(ctx, &n, "SELECT coalesce(max(byte_offset + bytes), 0) AS bytes, CAST(coalesce(sum(dropped), 0) AS BIGINT) AS dropped FROM call_output WHERE call_id = ?", c.ID)
+	c.OutputBytes, c.DroppedBytes = n.Bytes, n.Dropped
+	return err
 }
 
 type requestRow struct {
@@ -289,6 +323,9 @@ func moveRequest(ctx context.Context, t target, id string, ev *journal.Event, bo
 	if err != nil {
 		return err
 	}
+	if r.SessionID != ev.SessionID {
+		return noRequest()
+	}
 	was := r.State
 	if err := r.Apply(ev, body); err != nil {
 		return err
@@ -329,6 +366,9 @@ func projectAttempt(ctx context.Context, t target, ev *journal.Event, body journ
 	if err != nil {
 		return err
 	}
+	if a.SessionID != ev.SessionID {
+		return noAttempt()
+	}
 	was := a.State
 	if err := a.Apply(ev, body); err != nil {
 		return err
@@ -338,6 +378,10 @@ func projectAttempt(ctx context.Context, t target, ev *journal.Event, body journ
 		return err
 	}
 	return journal.Errorf(journal.Conflict, "The attempt %s has moved on.", id).Typed("attempt-state")
+}
+
+func noAttempt() error {
+	return journal.Errorf(journal.NotFound, "There is no such attempt, or it is not shared with you.").Typed("no-such-attempt")
 }
 
 func loadAttempt(ctx context.Context, q querier, id string) (*journal.Attempt, error) {
@@ -352,7 +396,7 @@ func loadAttempt(ctx context.Context, q querier, id string) (*journal.Attempt, e
 	}
 	err := q.get(ctx, &row, "SELECT id, session_id, turn_id, model, state, resolution, seq FROM attempt WHERE id = ?", id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, journal.Errorf(journal.NotFound, "There is no such attempt, or it is not shared with you.").Typed("no-such-attempt")
+		return nil, noAttempt()
 	}
 	if err != nil {
 		return nil, err

@@ -225,7 +225,8 @@ type SessionQuery struct {
 // executionSQL is State.Execution in SQL, for filters; a test compares the two.
 const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR c.session_id IS NULL THEN s.base " +
 	"WHEN c.expires_at - %s < c.lease_ms / 3 THEN 'unconfirmed' " +
-	"WHEN s.base = 'waiting' AND c.phase <> 'uncertain' THEN s.base ELSE 'running' END"
+	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched')" +
+	" AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.session_id = s.id AND a.state IN ('prepared', 'dispatched', 'receiving')) THEN s.base ELSE 'running' END"
 
 const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base = 'queued' THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
 

@@ -96,7 +96,7 @@ func (t *tx) addUser(ctx context.Context, email, passwordHash string) (User, err
 }
 
 // FirstUser makes the first user with the setup code, in one transaction. Codes:
-// gone if there is a user already or the code was used; not_found for another code.
+// gone if there is a user already, or the code was used or is another; unprocessable; conflict.
 func (s *Store) FirstUser(ctx context.Context, code, email, passwordHash string) (User, error) {
 	email, err := Email(email)
 	if err != nil {
