@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lib/pq"
@@ -114,8 +117,9 @@ func unavailable(err error) bool {
 		return false
 	}
 	// What is neither of ours came from the network below the driver.
-	var ne interface{ Timeout() bool }
-	return errors.As(err, &ne) || strings.Contains(err.Error(), "broken pipe") || strings.Contains(err.Error(), "EOF")
+	var ne net.Error
+	return errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // ours turns a driver's error into one of the domain. It is the only place that does.

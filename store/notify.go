@@ -202,12 +202,11 @@ func (s *Store) notify(ctx context.Context) {
 // connection was lost for a while: everybody reads again.
 func (s *Store) listen(ctx context.Context) {
 	l := pq.NewListener(s.url, 100*time.Millisecond, 10*time.Second, nil)
-	defer func() {
-		if err := l.Close(); err != nil {
-			s.log.Debug("close listener", slog.Any("error", err))
-		}
-	}()
-	if err := l.Listen(channel); err != nil {
+	defer func() { _ = l.Close() }() // a second close is an error, and no harm
+	// Listen waits for a connection, for ever if there is none; closing ends that.
+	unblock := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer unblock()
+	if err := l.Listen(channel); err != nil && ctx.Err() == nil {
 		s.log.Warn("listen for wake-ups; polling goes on", slog.Any("error", err))
 	}
 	ping := time.NewTicker(30 * time.Second)
