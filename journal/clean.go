@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Hidden stands where a secret stood.
@@ -45,6 +46,9 @@ func (c *Cleaner) Text(s string) string {
 // JSON cleans every text of an encoded value. What is clean already is
 // returned as it is; most is, without being parsed.
 func (c *Cleaner) JSON(b []byte) ([]byte, error) {
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
+	}
 	dirty := bytes.Contains(b, []byte(`\u0000`))
 	for _, s := range c.encoded {
 		dirty = dirty || bytes.Contains(b, s)
