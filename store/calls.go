@@ -152,6 +152,20 @@ func (l *locked) afterResolution(ctx context.Context, owner string, then journal
 	return nil
 }
 
+// Attempt reads one attempt of the owner's. Code: not_found.
+func (s *Store) Attempt(ctx context.Context, owner, id string) (*journal.Attempt, error) {
+	if _, err := s.sessionOf(ctx, owner, "attempt", id, "attempt"); err != nil {
+		return nil, err
+	}
+	var out *journal.Attempt
+	err := s.read(ctx, func(q querier) error {
+		var err error
+		out, err = loadAttempt(ctx, q, id)
+		return err
+	})
+	return out, err
+}
+
 // AttemptResolution is a person's word on an unknown attempt (ATT-6).
 type AttemptResolution struct {
 	Outcome  journal.AttemptVerdict

@@ -67,11 +67,14 @@ func (s *Store) migrate(ctx context.Context) error {
 // ErrSchema says that a journal has another schema than this build's.
 var ErrSchema = errors.New("the journal has another schema version than this build of holdfast; use the build that serves it, or run holdfast migrate while no server runs")
 
+// ErrNoJournal says that the database holds no journal at all.
+var ErrNoJournal = errors.New("there is no journal in this database yet")
+
 // checkSchema refuses a journal whose schema isn't this build's.
 func (s *Store) checkSchema(ctx context.Context) error {
 	var have sql.NullInt64
 	if err := s.r.GetContext(ctx, &have, "SELECT max(version_id) FROM goose_db_version WHERE "+s.isApplied()); err != nil {
-		return fmt.Errorf("%w (%w)", ErrSchema, err)
+		return fmt.Errorf("%w (%w)", ErrNoJournal, err)
 	}
 	p, err := s.provider()
 	if err != nil {

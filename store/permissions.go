@@ -71,9 +71,10 @@ func (s *Store) Requests(ctx context.Context, owner string, f RequestQuery) (out
 
 // RequestPage is a request with what stands around it.
 type RequestPage struct {
-	Request *journal.Request
-	Call    *journal.Call
-	Session Session
+	Request  *journal.Request
+	Call     *journal.Call
+	Session  Session
+	Replayed bool // the answer was recorded before, under the same key
 }
 
 // Request reads one request of the owner's. Code: not_found.
@@ -149,13 +150,16 @@ func (s *Store) Decide(ctx context.Context, owner, id string, d Decision) (Reque
 		}
 		return l.decide(ctx, owner, id, d)
 	})
-	if errors.Is(err, errReplay) {
+	replayed := errors.Is(err, errReplay)
+	if replayed {
 		err = s.replayDecision(ctx, owner, id, d)
 	}
 	if err != nil {
 		return RequestPage{}, err
 	}
-	return s.Request(ctx, owner, id)
+	p, err := s.Request(ctx, owner, id)
+	p.Replayed = replayed
+	return p, err
 }
 
 func (s *Store) replayDecision(ctx context.Context, owner, id string, d Decision) error {

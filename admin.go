@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// openAdmin opens the journal beside a running server: no lock is taken and
+// nothing is migrated. A journal that isn't there yet is made, which takes the
+// lock that no server then holds.
+func openAdmin(ctx context.Context, c *common, s streams) (*store.Store, error) {
+	database, err := c.databaseURL()
+	if err != nil {
+		return nil, err
+	}
+	o := store.Options{URL: database, Secrets: secretsOf(database, nil), Logger: c.logger(s.err), Admin: true}
+	st, err := store.Open(ctx, o)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNoJournal) {
+		return makeJournal(ctx, c, o)
+	}
+	return st, err
+}
+
+// makeJournal creates or migrates the journal while no server owns it.
+func makeJournal(ctx context.Context, c *common, o store.Options) (*store.Store, error) {
+	dir, err := c.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	if !store.IsPostgres(o.URL) {
+		lock, _, err := store.LockState(dir) // makes the folder, too
+		if err != nil {
+			return nil, err
+		}
+		defer release(o.Logger, lock)
+		if lock, err = store.LockJournal(o.URL); err != nil {
+			return nil, err
+		}
+		defer release(o.Logger, lock)
+	}
+	o.Admin = false
+	return store.Open(ctx, o)
+}
+
+func release(log *slog.Logger, l *store.Lock) {
+	if err := l.Close(); err != nil {
+		log.Debug("release a lock", slog.Any("error", err))
+	}
+}
+
+// with opens the journal for one administrative command.
+func with(ctx context.Context, c *common, s streams, fn func(*store.Store) error) (err error) {
+	st, err := openAdmin(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return plain(fn(st))
+}
+
+// plain shows only the message of a domain error: its code is for programs.
+func plain(err error) error {
+	var je *journal.Error
+	if errors.As(err, &je) && je.Code != journal.Internal {
+		return errors.New(je.Message)
+	}
+	return err
+}
+
+type migrateCmd struct{}
+
+// Run brings the schema up to date. A journal that is served isn't touched.
+func (*migrateCmd) Run(ctx context.Context, c *common, s streams) error {
+	database, err := c.databaseURL()
+	if err != nil {
+		return err
+	}
+	o := store.Options{URL: database, Logger: c.logger(s.err), Admin: true}
+	st, err := store.Open(ctx, o)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNoJournal) || errors.Is(err, store.ErrSchema) {
+		st, err = makeJournal(ctx, c, o)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, "The journal is up to date.")
+	return st.Close()
+}
+
+type userCmd struct {
+	Add     userAddCmd     `cmd:"" help:"Add a user; prints a sign-in link that is valid once for 24 h, unless a password is given."`
+	List    userListCmd    `cmd:"" help:"List the users."`
+	Disable userDisableCmd `cmd:"" help:"End a user's sign-ins and tokens; the sessions stay."`
+	Link    userLinkCmd    `cmd:"" help:"Print a new sign-in link, valid once for 24 h."`
+}
+
+// linkFlags say under which address a printed link is reached.
+type linkFlags struct {
+	Addr      string `help:"Where the server listens." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
+	PublicURL string `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
+}
+
+func (l linkFlags) print(s streams, code string) {
+	base := "http://" + l.Addr
+	if l.PublicURL != "" {
+		base = strings.TrimSuffix(l.PublicURL, "/")
+	}
+	fmt.Fprintf(s.out, "%s/login?code=%s\n", base, code)
+}
+
+type userAddCmd struct {
+	Email         string `arg:"" help:"The address that the user signs in with."`
+	PasswordStdin bool   `help:"Read the password from the first line of standard input."`
+	linkFlags
+}
+
+// Run adds a user.
+func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
+	hash := ""
+	if u.PasswordStdin {
+		line, err := bufio.NewReader(s.in).ReadString('\n')
+		if err != nil && line == "" {
+			return fmt.Errorf("read the password: %w", err)
+		}
+		if hash, err = hashPassword(strings.TrimRight(line, "\r\n")); err != nil {
+			return err
+		}
+	}
+	return with(ctx, c, s, func(st *store.Store) error {
+		user, err := st.AddUser(ctx, u.Email, hash)
+		if err != nil {
+			return err
+		}
+		if hash != "" {
+			fmt.Fprintf(s.out, "%s can sign in.\n", user.Email)
+			return nil
+		}
+		code, err := st.UserLink(ctx, user.ID)
+		if err == nil {
+			u.print(s, code)
+		}
+		return err
+	})
+}
+
+func hashPassword(p string) (string, error) {
+	if len(p) < 8 {
+		return "", errors.New("a password needs at least 8 characters")
+	}
+	return argon2id.CreateHash(p, argon2id.DefaultParams)
+}
+
+type userListCmd struct{}
+
+// Run lists the users.
+func (*userListCmd) Run(ctx context.Context, c *common, s streams) error {
+	return with(ctx, c, s, func(st *store.Store) error {
+		users, err := st.Users(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "EMAIL\tID\tSINCE\tSTATE")
+		for _, u := range users {
+			state := "active"
+			if u.Disabled {
+				state = "disabled"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.ID, date(u.CreatedAt), state)
+		}
+		return w.Flush()
+	})
+}
+
+func date(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+type userDisableCmd struct {
+	Email string `arg:"" help:"Whom to disable."`
+}
+
+// Run disables a user.
+func (u *userDisableCmd) Run(ctx context.Context, c *common, s streams) error {
+	return with(ctx, c, s, func(st *store.Store) error { return st.DisableUser(ctx, strings.ToLower(u.Email)) })
+}
+
+type userLinkCmd struct {
+	Email string `arg:"" help:"Whose link."`
+	linkFlags
+}
+
+// Run prints a new sign-in link.
+func (u *userLinkCmd) Run(ctx context.Context, c *common, s streams) error {
+	return with(ctx, c, s, func(st *store.Store) error {
+		user, err := st.UserByEmail(ctx, strings.ToLower(u.Email))
+		if err != nil {
+			return err
+		}
+		code, err := st.UserLink(ctx, user.ID)
+		if err == nil {
+			u.print(s, code)
+		}
+		return err
+	})
+}
+
+type tokenCmd struct {
+	New    tokenNewCmd    `cmd:"" help:"Make a token and print it once, alone on standard output."`
+	List   tokenListCmd   `cmd:"" help:"List the tokens."`
+	Revoke tokenRevokeCmd `cmd:"" help:"End a token."`
+}
+
+type tokenNewCmd struct {
+	Email   string `arg:"" help:"Whose token."`
+	Name    string `help:"What it is for." required:""`
+	Scope   string `help:"What it may do: all; prompt, all but decide and reconcile; read." enum:"all,prompt,read" default:"all"`
+	Expires string `help:"When it ends, such as 90d or 12h; 0: never." default:"90d"`
+}
+
+// Run makes a token.
+func (t *tokenNewCmd) Run(ctx context.Context, c *common, s streams) error {
+	life, err := days(t.Expires)
+	if err != nil {
+		return err
+	}
+	return with(ctx, c, s, func(st *store.Store) error {
+		user, err := st.UserByEmail(ctx, strings.ToLower(t.Email))
+		if err != nil {
+			return err
+		}
+		_, secret, err := st.AddToken(ctx, user.ID, t.Name, store.Scope(t.Scope), life)
+		if err == nil {
+			fmt.Fprintln(s.out, secret)
+		}
+		return err
+	})
+}
+
+// days reads a duration that may be in days.
+func days(text string) (time.Duration, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		d, err := time.ParseDuration(n + "h")
+		if err == nil && d > 0 && d < 4000*time.Hour {
+			return 24 * d, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, usageError{fmt.Sprintf("--expires %s is not a time such as 90d or 12h", text)}
+}
+
+type tokenListCmd struct{}
+
+// Run lists the tokens.
+func (*tokenListCmd) Run(ctx context.Context, c *common, s streams) error {
+	return with(ctx, c, s, func(st *store.Store) error {
+		tokens, err := st.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tEMAIL\tNAME\tSCOPE\tSINCE\tENDS")
+		for _, t := range tokens {
+			ends := "never"
+			if t.ExpiresAt.Valid {
+				ends = date(t.ExpiresAt.Int64)
+			}
+			if t.RevokedAt.Valid {
+				ends = "revoked " + date(t.RevokedAt.Int64)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Email, t.Name, t.Scope, date(t.CreatedAt), ends)
+		}
+		return w.Flush()
+	})
+}
+
+type tokenRevokeCmd struct {
+	ID string `arg:"" help:"The token's id, as token list shows it."`
+}
+
+// Run ends a token.
+func (t *tokenRevokeCmd) Run(ctx context.Context, c *common, s streams) error {
+	return with(ctx, c, s, func(st *store.Store) error { return st.RevokeToken(ctx, t.ID) })
+}

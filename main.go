@@ -1,0 +1,111 @@
+// Holdfast is a self-hosted server on which agents do long missions that belong
+// to the server. This file is the command line; what it wires lies in serve.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"holdfast/store"
+)
+
+// Exit codes (docs/operations.md).
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitHeld   = 3 // the journal or the state folder is owned by another worker
+)
+
+// version is set when a release is linked; else it is read from the build.
+var version = ""
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range bi.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return "dev-" + s.Value[:12]
+			}
+		}
+	}
+	return "dev"
+}
+
+// usageError is wrong use: exit code 2.
+type usageError struct{ msg string }
+
+func (e usageError) Error() string { return e.msg }
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+type cli struct {
+	common
+	Serve   serveCmd         `cmd:"" default:"withargs" help:"Serve the pages and the API, and run missions (the default)."`
+	Migrate migrateCmd       `cmd:"" help:"Bring the database up to date and leave."`
+	User    userCmd          `cmd:"" help:"Add, list and disable users, and make sign-in links."`
+	Token   tokenCmd         `cmd:"" help:"Make, list and revoke API tokens."`
+	Version kong.VersionFlag `help:"Print the version and leave."`
+}
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// run is main with its surroundings as arguments.
+func run(ctx context.Context, args []string, s streams) int {
+	values, err := readConfig(args)
+	if err != nil {
+		return report(s, usageError{err.Error()})
+	}
+	var c cli
+	left := -1
+	parser, err := kong.New(&c, kong.Name("holdfast"), kong.UsageOnError(), kong.Writers(s.out, s.err), kong.Resolvers(resolver(values)),
+		kong.Description("Durable missions for coding and data agents. Without a command: serve."),
+		kong.Exit(func(code int) { left = code }), kong.Vars{"version": "holdfast " + buildVersion()})
+	if err != nil {
+		return report(s, err)
+	}
+	k, err := parser.Parse(args)
+	if left >= 0 { // --help and --version have been answered
+		return left
+	}
+	if err != nil {
+		return report(s, usageError{err.Error()})
+	}
+	return report(s, k.Run(ctx, &c.common, s))
+}
+
+// report says an error in one line and gives the exit code for it.
+func report(s streams, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if !errors.Is(err, errSaid) {
+		fmt.Fprintf(s.err, "holdfast: %v\n", err)
+	}
+	var usage usageError
+	var held *store.HeldError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &held):
+		return exitHeld
+	}
+	return exitFailed
+}
+
+// errSaid fails a command that has said all itself.
+var errSaid = errors.New("failed")

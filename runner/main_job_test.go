@@ -1,0 +1,66 @@
+package runner_test
+
+import (
+	"strings"
+	"testing"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// proves CAL-1 COO-8 JRN-5
+func TestRunner_RunsAMission(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		id := b.session(steps("echo one; echo one", "echo two >> file"))
+		b.untilState(id, journal.StateReady)
+		if got := b.output(id, 0); got != "one\none\n" {
+			t.Errorf("output %q, want one twice", got)
+		}
+		if got := b.file("file"); got != "two\n" {
+			t.Errorf("file %q, want the effect once", got)
+		}
+		evs := storetest.Events(t, s, id)
+		var order []string
+		for _, e := range evs {
+			if e.Kind != journal.KindPlanUpdated {
+				order = append(order, string(e.Kind))
+			}
+		}
+		want := "session.created prompt.admitted turn.started prompt.promoted step.started call.proposed call.dispatched call.output call.settled step.started call.proposed call.dispatched call.settled turn.ended"
+		if got := strings.Join(order, " "); got != want {
+			t.Errorf("events\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// proves PER-1 PER-4 PER-5 REC-7
+func TestRunner_ParksForADecision(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		first := b.start()
+		id := b.session(steps("echo hello"), asking)
+		b.untilState(id, journal.StateWaiting)
+		if len(first.Active()) != 0 {
+			t.Error("a session that waits for a person holds a claim")
+		}
+		first.Stop()
+		b.opts.WorkerID += "2"
+		b.start()
+		reqs, _, err := s.Requests(t.Context(), b.owner, store.RequestQuery{State: journal.RequestPending})
+		if err != nil || len(reqs) != 1 {
+			t.Fatalf("requests %v, %v; want the one that was asked before", reqs, err)
+		}
+		if _, err := s.Decide(t.Context(), b.owner, reqs[0].ID, store.Decision{Reply: journal.ReplyOnce}); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		if got := b.output(id, 0); got != "hello\n" {
+			t.Errorf("output %q", got)
+		}
+	})
+}

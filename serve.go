@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast/handlers"
+	"holdfast/runner"
+	"holdfast/runner/runbook"
+	"holdfast/runner/tool"
+	"holdfast/store"
+)
+
+type serveCmd struct {
+	Addr       string        `help:"Where to listen." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
+	Workspaces []string      `help:"Folders under which workspaces may lie (default: the current folder)." env:"HOLDFAST_WORKSPACES" placeholder:"DIR"`
+	PublicURL  string        `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
+	MaxRunning int           `help:"How many sessions run at once." default:"8" env:"HOLDFAST_MAX_RUNNING"`
+	Lease      time.Duration `help:"How long a claim on a session holds without renewal." default:"30s" env:"HOLDFAST_LEASE"`
+	Renew      time.Duration `help:"How often claims are renewed; at most a third of the lease." default:"10s" env:"HOLDFAST_RENEW"`
+	Sweep      time.Duration `help:"How often expired claims and forgotten work are looked for." default:"10s" env:"HOLDFAST_SWEEP"`
+	Rate       float64       `help:"Submissions a second for one owner." default:"50" env:"HOLDFAST_RATE"`
+	Burst      int           `help:"Submissions at once for one owner." default:"200" env:"HOLDFAST_BURST"`
+	SecretEnv  []string      `help:"Environment variables whose values are secrets, beside *_TOKEN, *_KEY, *_SECRET and *PASSWORD*." env:"HOLDFAST_SECRET_ENV" placeholder:"NAME"`
+}
+
+func (c *serveCmd) check() error {
+	switch {
+	case c.Renew <= 0 || c.Renew*3 > c.Lease:
+		return usageError{fmt.Sprintf("--renew %s must be positive and at most a third of --lease %s", c.Renew, c.Lease)}
+	case c.MaxRunning < 1:
+		return usageError{"--max-running must be at least 1"}
+	case c.Sweep <= 0:
+		return usageError{"--sweep must be positive"}
+	case c.Rate <= 0 || c.Burst < 1:
+		return usageError{"--rate and --burst must be positive"}
+	}
+	return nil
+}
+
+// server is all that a serving process holds, in the order in which it is opened.
+type server struct {
+	cmd    *serveCmd
+	c      *common
+	log    *slog.Logger
+	locks  []*store.Lock
+	folder string
+	store  *store.Store
+	runner *runner.Runner
+	web    *handlers.Server
+	ln     net.Listener
+	spaces runner.Workspaces
+}
+
+// Run serves until it is told to stop.
+func (c *serveCmd) Run(ctx context.Context, g *common, s streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ) // a file that may not grow is an error to handle, not a death
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	sv := &server{cmd: c, c: g, log: g.logger(s.err)}
+	defer sv.close()
+	if err := sv.open(ctx); err != nil {
+		return err
+	}
+	if err := sv.announce(ctx, s); err != nil {
+		return err
+	}
+	return sv.serve(ctx, signals)
+}
+
+func (sv *server) open(ctx context.Context) error {
+	if err := tool.BecomeSubreaper(); err != nil {
+		return fmt.Errorf("become the subreaper of commands: %w", err)
+	}
+	dir, err := sv.c.stateDir()
+	if err != nil {
+		return err
+	}
+	database, err := sv.c.databaseURL()
+	if err != nil {
+		return err
+	}
+	lock, folder, err := store.LockState(dir)
+	if err != nil {
+		return err
+	}
+	sv.locks, sv.folder = append(sv.locks, lock), folder
+	if !store.IsPostgres(database) {
+		if lock, err = store.LockJournal(database); err != nil {
+			return err
+		}
+		sv.locks = append(sv.locks, lock)
+	}
+	secrets := secretsOf(database, sv.cmd.SecretEnv)
+	sv.store, err = store.Open(ctx, store.Options{URL: database, Secrets: secrets, Logger: sv.log, Faulted: sv.faulted})
+	if err != nil {
+		return err
+	}
+	if err := sv.checkAddress(ctx); err != nil {
+		return err
+	}
+	if err := sv.makeRunner(secrets); err != nil {
+		return err
+	}
+	sv.web = handlers.New(handlers.Options{
+		Store: sv.store, Logger: sv.log, PublicURL: sv.cmd.PublicURL, Prepare: sv.spaces.Prepare,
+		Rate: sv.cmd.Rate, Burst: sv.cmd.Burst, Version: buildVersion(), Notices: tool.Degraded(),
+	})
+	var lc net.ListenConfig
+	if sv.ln, err = lc.Listen(ctx, "tcp", sv.cmd.Addr); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return nil
+}
+
+// secretsOf are the values that are never journalled (OWN-3).
+func secretsOf(database string, names []string) []string {
+	secrets := tool.SecretsFromEnv(os.Environ(), names)
+	if u, err := url.Parse(database); err == nil && u.User != nil {
+		if p, ok := u.User.Password(); ok && p != "" {
+			secrets = append(secrets, p)
+		}
+	}
+	return secrets
+}
+
+func (sv *server) makeRunner(secrets []string) error {
+	roots := sv.cmd.Workspaces
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	spaces, err := runner.NewWorkspaces(roots)
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	sv.spaces = spaces
+	sv.runner, err = runner.New(runner.Options{
+		Store: sv.store, Logger: sv.log, WorkerID: "wrk_" + rand.Text(), StateFolderID: sv.folder, Workspaces: spaces,
+		Agents: []runner.Agent{runbook.Agent{}}, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
+		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
+	})
+	return err
+}
+
+// faulted ends the process after an fsync that failed: the kernel may have
+// dropped what it was to write, so only opening the file anew tells what is there.
+func (sv *server) faulted(err error) {
+	sv.log.Error("the journal's disk failed to sync; leaving at once, start again to recover", slog.Any("error", err))
+	os.Exit(exitFailed)
+}
+
+// checkAddress refuses to be reachable from outside while nobody can sign in.
+func (sv *server) checkAddress(ctx context.Context) error {
+	host, _, err := net.SplitHostPort(sv.cmd.Addr)
+	if err != nil {
+		return usageError{fmt.Sprintf("--addr %s: %v", sv.cmd.Addr, err)}
+	}
+	if loopback(host) {
+		return nil
+	}
+	has, err := sv.store.HasUsers(ctx)
+	if err == nil && !has {
+		return usageError{fmt.Sprintf("%s is reachable from other machines and there is no user yet. Make one first: holdfast user add EMAIL", sv.cmd.Addr)}
+	}
+	return err
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// announce prints what a person needs to know, and where to click.
+func (sv *server) announce(ctx context.Context, s streams) error {
+	base := "http://" + sv.ln.Addr().String()
+	if sv.cmd.PublicURL != "" {
+		base = strings.TrimSuffix(sv.cmd.PublicURL, "/")
+	}
+	database, err := sv.c.databaseURL()
+	if err != nil {
+		return err
+	}
+	if u, err := url.Parse(database); err == nil && u.User != nil {
+		database = u.Redacted()
+	}
+	fmt.Fprintf(s.out, "holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents runbook\nlistening on %s\n",
+		buildVersion(), database, sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), base)
+	for _, d := range tool.Degraded() {
+		fmt.Fprintf(s.out, "note: %s\n", d)
+	}
+	has, err := sv.store.HasUsers(ctx)
+	if err != nil || has {
+		return err
+	}
+	code, err := sv.store.SetupLink(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "Open %s/setup?code=%s\n", base, url.QueryEscape(code))
+	return nil
+}
+
+func (sv *server) serve(ctx context.Context, signals <-chan os.Signal) error {
+	if err := sv.runner.Start(ctx); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				served <- fmt.Errorf("the web server died: %v", p)
+			}
+		}()
+		served <- sv.web.Serve(sv.ln)
+	}()
+	for {
+		select {
+		case err := <-served:
+			sv.runner.Stop()
+			return fmt.Errorf("serve: %w", err)
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				sv.log.Info("nothing to reload: agents and rules are built in")
+				continue
+			}
+			return sv.stop(ctx, signals, served)
+		}
+	}
+}
+
+// stop ends gracefully (COO-6); a second signal ends at once.
+func (sv *server) stop(ctx context.Context, signals <-chan os.Signal, served <-chan error) error {
+	sv.log.Info("stopping: running steps have 15 s to reach a boundary")
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("stopping failed: %v", p)
+			}
+		}()
+		sv.web.NotReady()
+		err := sv.web.Shutdown(ctx)
+		sv.runner.Stop()
+		done <- errors.Join(err, <-served)
+	}()
+	for {
+		select {
+		case err := <-done:
+			sv.log.Info("stopped")
+			return err
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				return errors.New("stopped at once by a second signal; what was running is recovered at the next start")
+			}
+		}
+	}
+}
+
+// close releases what open has opened, in reverse.
+func (sv *server) close() {
+	if sv.ln != nil {
+		if err := sv.ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			sv.log.Debug("close the listener", slog.Any("error", err))
+		}
+	}
+	if sv.store != nil {
+		if err := sv.store.Close(); err != nil {
+			sv.log.Warn("close the journal", slog.Any("error", err))
+		}
+	}
+	for _, l := range sv.locks {
+		if err := l.Close(); err != nil {
+			sv.log.Debug("release a lock", slog.Any("error", err))
+		}
+	}
+}
