@@ -23,7 +23,7 @@ var statuses = map[journal.Code]int{
 // fail is fiber's one error handler: a problem document for programs, a page for people.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	status, e := explain(err)
-	setHeaders(c)             // fiber comes here without the middleware for what it refuses itself
+	setHeaders(c)            // fiber comes here without the middleware for what it refuses itself
 	c.Response().ResetBody() // half a page may be in it
 	switch {
 	case status == http.StatusInternalServerError:
@@ -107,7 +107,7 @@ func problem(c *fiber.Ctx, status int, e *journal.Error) error {
 func shown(v any) any {
 	switch v := v.(type) {
 	case *journal.Resolution:
-		return resolutionJSON(v)
+		return newResolution(v)
 	case map[string]any:
 		out := maps.Clone(v)
 		if at, ok := out["at"].(int64); ok {

@@ -57,22 +57,29 @@ func queryText(c *fiber.Ctx, name string) (string, error) {
 	return s, nil
 }
 
-// queryInt gives a number of the query between lowest and highest, or otherwise
-// if it is missing. Code: invalid.
-func queryInt(c *fiber.Ctx, name string, otherwise, lowest, highest int64) (int64, error) {
-	raw := c.Query(name)
-	if raw == "" && !c.Context().QueryArgs().Has(name) {
+// queryInt gives a number of the query from 0 on, or otherwise if it is missing. Code: invalid.
+func queryInt(c *fiber.Ctx, name string, otherwise int64) (int64, error) {
+	if !c.Context().QueryArgs().Has(name) {
 		return otherwise, nil
 	}
-	return parseInt(name, raw, lowest, highest)
+	return parseNumber(name, c.Query(name))
 }
 
-func parseInt(name, raw string, lowest, highest int64) (int64, error) {
+func parseNumber(name, raw string) (int64, error) {
 	n, err := strconv.ParseInt(raw, 10, 64)
-	if err != nil || n < lowest || n > highest || raw[0] == '+' {
-		return 0, badParam(name, "must be a whole number from "+strconv.FormatInt(lowest, 10)+" to "+strconv.FormatInt(highest, 10))
+	if err != nil || n < 0 || raw[0] == '+' {
+		return 0, badParam(name, "must be a whole number from 0 on")
 	}
 	return n, nil
+}
+
+// queryLimit gives how many are asked for, never more than most. Code: invalid.
+func queryLimit(c *fiber.Ctx, otherwise, most int64) (int, error) {
+	n, err := queryInt(c, "limit", otherwise)
+	if err == nil && n == 0 {
+		err = badParam("limit", "must be at least 1")
+	}
+	return int(min(n, most)), err
 }
 
 // queryWait gives how long a long poll may wait; longer than a minute is a minute. Code: invalid.

@@ -43,5 +43,24 @@ func (s *Server) apiRoutes() []route {
 	return []route{
 		{get, "/healthz", public, read, s.showHealth},
 		{get, "/readyz", public, read, s.showReady},
+
+		{get, "/api/v1/agents", owner, read, s.apiAgents},
+		{get, "/api/v1/sessions", owner, read, s.apiSessions},
+		{post, "/api/v1/sessions", owner, prompt, s.apiCreateSession},
+		{get, "/api/v1/sessions/:id", owner, read, s.apiSession},
+		{get, "/api/v1/sessions/:id/events", owner, read, s.apiEvents},
+		{get, "/api/v1/sessions/:id/calls", owner, read, s.apiCalls},
+		{get, "/api/v1/sessions/:id/export", owner, read, s.apiExport},
+		{post, "/api/v1/sessions/:id/prompts", owner, prompt, s.apiCreatePrompt},
+		{post, "/api/v1/sessions/:id/interruption", owner, prompt, s.apiInterrupt},
+		{post, "/api/v1/sessions/:id/continuation", owner, prompt, s.apiContinue},
+		{post, "/api/v1/sessions/:id/archive", owner, prompt, s.apiArchive},
+		{get, "/api/v1/receipts/:key", owner, read, s.apiReceipts},
+		{del, "/api/v1/prompts/:id", owner, prompt, s.apiWithdraw},
+		{get, "/api/v1/permissions", owner, read, s.apiPermissions},
+		{post, "/api/v1/permissions/:id/decision", owner, all, s.apiDecide},
+		{get, "/api/v1/calls/:id/output", owner, read, s.sendOutput},
+		{post, "/api/v1/calls/:id/resolution", owner, all, s.apiResolveCall},
+		{post, "/api/v1/attempts/:id/resolution", owner, all, s.apiResolveAttempt},
 	}
 }

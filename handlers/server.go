@@ -67,6 +67,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	ln     net.Listener
+	conns  map[net.Conn]struct{} // of open streams
 	closed bool
 }
 
@@ -81,7 +82,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		store: o.Store, log: o.Logger, opts: o, origin: originOf(o.PublicURL), limits: newLimiter(o.Rate, o.Burst),
-		hashing: make(chan struct{}, 2), stop: make(chan struct{}), flushTime: 15 * time.Second, pollTime: 2 * time.Second,
+		hashing: make(chan struct{}, 2), stop: make(chan struct{}), conns: map[net.Conn]struct{}{}, flushTime: 15 * time.Second, pollTime: 2 * time.Second,
 	}
 	s.sessions = newSessions(o.Store.WebSessions(), s.origin)
 	s.app = fiber.New(fiber.Config{
@@ -142,9 +143,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.closed = true
 	ln := s.ln
 	s.mu.Unlock()
+	err := s.endFlushes()
 	ctx, cancel := context.WithTimeout(ctx, shutdownMax)
 	defer cancel()
-	err := s.app.ShutdownWithContext(ctx)
+	err = errors.Join(err, s.app.ShutdownWithContext(ctx))
 	if ln != nil { // in case that fiber hadn't begun with it
 		if cerr := ln.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
 			err = errors.Join(err, cerr)

@@ -1,6 +1,149 @@
 package handlers
 
-import "holdfast/journal"
+import (
+	"encoding/json"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// The shapes of docs: http. Members without a value are null where the contract
+// says so, never left out.
+
+type sessionJSON struct {
+	ID                 string                 `json:"id"`
+	Title              string                 `json:"title"`
+	Agent              string                 `json:"agent"`
+	Workspace          string                 `json:"workspace"`
+	State              journal.ExecutionState `json:"state"`
+	StateSince         string                 `json:"state_since"`
+	LastSeq            int64                  `json:"last_seq"`
+	PendingPrompts     int                    `json:"pending_prompts"`
+	PendingPermissions int                    `json:"pending_permissions"`
+	UnknownCalls       int                    `json:"unknown_calls"`
+	UnknownAttempts    int                    `json:"unknown_attempts"`
+	Execution          *executionJSON         `json:"execution"`
+	Usage              journal.Usage          `json:"usage"`
+	CreatedAt          string                 `json:"created_at"`
+	UpdatedAt          string                 `json:"updated_at"`
+}
+
+type executionJSON struct {
+	ID        string        `json:"id"`
+	Worker    string        `json:"worker"`
+	Phase     journal.Phase `json:"phase"`
+	ExpiresAt string        `json:"expires_at"`
+}
+
+func newSessionJSON(s *store.Session) sessionJSON {
+	state, since := s.Execution()
+	out := sessionJSON{
+		ID: s.ID, Title: s.State.Title, Agent: s.State.Agent, Workspace: s.State.Workspace, State: state, StateSince: timeJSON(since),
+		LastSeq: s.LastSeq, PendingPrompts: len(s.State.Admitted), PendingPermissions: len(s.State.Pending),
+		UnknownCalls: len(s.State.UnknownCalls), UnknownAttempts: len(s.State.UnknownAttempts),
+		Usage: s.State.Usage, CreatedAt: timeJSON(s.State.CreatedAt), UpdatedAt: timeJSON(s.UpdatedAt),
+	}
+	if c := s.Claim; c != nil {
+		out.Execution = &executionJSON{ID: c.ExecutionID, Worker: c.WorkerID, Phase: c.Phase, ExpiresAt: timeJSON(c.ExpiresAt)}
+	}
+	return out
+}
+
+type receiptJSON struct {
+	ID          string  `json:"id"`
+	SessionID   string  `json:"session_id"`
+	AdmittedSeq int64   `json:"admitted_seq"`
+	PromotedSeq *int64  `json:"promoted_seq"`
+	Delivery    *string `json:"delivery"` // null for what isn't a prompt
+	State       *string `json:"state"`
+	Replayed    bool    `json:"replayed"`
+	CreatedAt   string  `json:"created_at"`
+}
+
+func newReceiptJSON(r *journal.Receipt) receiptJSON {
+	out := receiptJSON{
+		ID: r.ID, SessionID: r.SessionID, AdmittedSeq: r.AdmittedSeq, Delivery: journal.OrNil(string(r.Delivery)), State: journal.OrNil(string(r.State)),
+		Replayed: r.Replayed, CreatedAt: timeJSON(r.CreatedAt),
+	}
+	if r.PromotedSeq > 0 {
+		out.PromotedSeq = &r.PromotedSeq
+	}
+	return out
+}
+
+type eventJSON struct {
+	ID          string          `json:"id"`
+	SessionID   string          `json:"session_id"`
+	Seq         int64           `json:"seq"`
+	Kind        journal.Kind    `json:"kind"`
+	Version     int             `json:"version"`
+	Time        string          `json:"time"`
+	Actor       journal.Actor   `json:"actor"`
+	ExecutionID *string         `json:"execution_id"`
+	Data        json.RawMessage `json:"data"`
+}
+
+func newEventJSON(e *journal.Event) eventJSON {
+	return eventJSON{
+		ID: e.ID, SessionID: e.SessionID, Seq: e.Seq, Kind: e.Kind, Version: e.Version, Time: timeJSON(e.Time),
+		Actor: e.Actor, ExecutionID: journal.OrNil(e.ExecutionID), Data: e.Data,
+	}
+}
+
+type requestJSON struct {
+	ID         string               `json:"id"`
+	SessionID  string               `json:"session_id"`
+	Tool       journal.ToolRef      `json:"tool"`
+	Permission string               `json:"permission"`
+	Resources  []string             `json:"resources"`
+	Always     []string             `json:"always"`
+	Digest     string               `json:"digest"`
+	Metadata   json.RawMessage      `json:"metadata"`
+	State      journal.RequestState `json:"state"`
+	AskedAt    string               `json:"asked_at"`
+	ExpiresAt  *string              `json:"expires_at"` // requests don't expire by themselves (PER-6)
+	Answered   *answerJSON          `json:"answered"`
+}
+
+type answerJSON struct {
+	Reply   journal.Reply `json:"reply"`
+	By      string        `json:"by"`
+	At      string        `json:"at"`
+	Message string        `json:"message"`
+}
+
+func newRequestJSON(r *journal.Request) requestJSON {
+	out := requestJSON{
+		ID: r.ID, SessionID: r.SessionID, Tool: r.Tool, Permission: r.Permission, Resources: orEmpty(r.Resources), Always: orEmpty(r.Always),
+		Digest: r.Digest, Metadata: orNull(r.Metadata), State: r.State, AskedAt: timeJSON(r.AskedAt),
+	}
+	if r.Reply != "" {
+		out.Answered = &answerJSON{Reply: r.Reply, By: r.By, At: timeJSON(r.At), Message: r.Message}
+	}
+	return out
+}
+
+type callJSON struct {
+	ID           string             `json:"id"`
+	SessionID    string             `json:"session_id"`
+	Tool         string             `json:"tool"`
+	Input        json.RawMessage    `json:"input"`
+	Effect       journal.Effect     `json:"effect"`
+	State        journal.CallState  `json:"state"`
+	Resolution   *resolution        `json:"resolution"`
+	ExitCode     *int               `json:"exit_code"`
+	OutputBytes  int64              `json:"output_bytes"`
+	AllowedBy    *journal.AllowedBy `json:"allowed_by"`
+	DispatchedAt *string            `json:"dispatched_at"`
+	EndedAt      *string            `json:"ended_at"`
+}
+
+func newCallJSON(c *journal.Call) callJSON {
+	return callJSON{
+		ID: c.ID, SessionID: c.SessionID, Tool: c.Tool, Input: orNull(c.Input), Effect: c.Effect, State: c.State, Resolution: newResolution(c.Resolution),
+		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), EndedAt: timeOrNull(c.EndedAt),
+	}
+}
 
 type resolution struct {
 	Outcome  journal.Verdict `json:"outcome"`
@@ -9,9 +152,52 @@ type resolution struct {
 	Evidence string          `json:"evidence"`
 }
 
-func resolutionJSON(r *journal.Resolution) *resolution {
+func newResolution(r *journal.Resolution) *resolution {
 	if r == nil {
 		return nil
 	}
 	return &resolution{r.Outcome, r.By, timeJSON(r.At), r.Evidence}
+}
+
+type attemptJSON struct {
+	ID         string               `json:"id"`
+	SessionID  string               `json:"session_id"`
+	State      journal.AttemptState `json:"state"`
+	Resolution *string              `json:"resolution"`
+}
+
+func newAttemptJSON(a *journal.Attempt) attemptJSON {
+	return attemptJSON{ID: a.ID, SessionID: a.SessionID, State: a.State, Resolution: journal.OrNil(string(a.Resolution))}
+}
+
+type itemsJSON[T any] struct {
+	Items []T `json:"items"`
+}
+
+type listJSON[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// each makes the shape of each thing; an empty list is [], not null.
+func each[T, S any](in []T, shape func(T) S) []S {
+	out := make([]S, 0, len(in))
+	for _, v := range in {
+		out = append(out, shape(v))
+	}
+	return out
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
 }
