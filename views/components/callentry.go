@@ -1,0 +1,181 @@
+package components
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast/journal"
+)
+
+// callEntry draws what happened to a call, from intent to outcome.
+func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
+	name := d.callName(journal.CallOf(body))
+	switch b := body.(type) {
+	case *journal.CallProposed:
+		return Entry{Class: "tool", Icon: "term", Title: Say("The agent proposed ", Code(NewCallTitle(b.Tool, CallPayload(&journal.Call{Input: b.Input})))), Note: Say(effectText(b.Effect))}, true
+	case *journal.CallDispatched:
+		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(allowedText(b.AllowedBy))}
+		if b.N > 1 {
+			e.Note = Say(fmt.Sprintf("for the %d. time, ", b.N), e.Note)
+		}
+		return e, true
+	case *journal.CallOutput:
+		e := Entry{Class: "minor", Icon: "term", Title: Say("Output of ", name), Note: Say(pieceText(b))}
+		e.Output = d.output(ev.Seq, b.CallID, false)
+		return e, true
+	case *journal.CallSettled:
+		e := d.settled(b, name)
+		e.Output = d.output(ev.Seq, b.CallID, b.State == journal.CallFailed)
+		return e, true
+	case *journal.CallUnknown:
+		e := Entry{Class: "unk", Icon: "unk", Title: Say("The outcome of ", name, " is not known"), Lines: []Phrase{Say("It was started ", AtSecond(b.Since), "; no result was recorded. It was not repeated.")}}
+		e.Output = d.output(ev.Seq, b.CallID, true)
+		return e, true
+	case *journal.CallEvidence:
+		return Entry{Icon: "server", Title: Say("Late evidence about ", name), Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
+	case *journal.CallResolved:
+		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+VerdictText(b.Outcome)), Note: Say(thenText(b.Then))}
+		e.prose(b.Evidence)
+		return e, true
+	}
+	return Entry{}, false
+}
+
+// callName names a call in a sentence, by what it runs.
+func (d *drawer) callName(id string) Word {
+	c := d.Calls[id]
+	if c == nil {
+		return Word{Text: "a call"}
+	}
+	return Code(NewCallTitle(c.Tool, CallPayload(c)))
+}
+
+// NewCallTitle names a call in one line: its command, or its tool.
+func NewCallTitle(tool string, p Payload) string {
+	if tool == "shell" || tool == "" {
+		return p.Title()
+	}
+	return Line(tool, 60) + " " + p.Title()
+}
+
+func effectText(e journal.Effect) string {
+	switch e {
+	case journal.EffectRead:
+		return "it only reads"
+	case journal.EffectIdempotent:
+		return "it may be run again"
+	case journal.EffectEffect:
+	}
+	return "it may change something, so it is never repeated by itself"
+}
+
+func allowedText(a journal.AllowedBy) string {
+	switch a.Type {
+	case journal.AllowedByPerson:
+		return "allowed by a person"
+	case journal.AllowedByPreset:
+		return "allowed by the preset " + Line(a.Text, 120)
+	case journal.AllowedByGrant:
+		return "allowed by a remembered answer " + Line(a.Text, 120)
+	case journal.AllowedByRule:
+	}
+	return "allowed by the rule " + Line(a.Text, 120)
+}
+
+func pieceText(b *journal.CallOutput) string {
+	n := int64(len(b.Text.S)) + b.Text.Bytes
+	text := Bytes(n)
+	if b.Stream == "stderr" {
+		text += " of errors"
+	}
+	if b.Dropped > 0 {
+		text = Bytes(b.Dropped) + " before it were not kept, " + text
+	}
+	return text
+}
+
+// VerdictText says what a person found.
+func VerdictText(v journal.Verdict) string {
+	switch v {
+	case journal.Happened:
+		return "it happened"
+	case journal.DidNotHappen:
+		return "it did not happen"
+	case journal.InPart:
+		return "it happened in part"
+	case journal.CannotTell:
+		return "cannot tell"
+	}
+	return Line(string(v), 40)
+}
+
+func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
+	c := d.Calls[b.CallID]
+	var note []string
+	if b.ExitCode != nil {
+		note = append(note, fmt.Sprintf("exit %d", *b.ExitCode))
+	}
+	if b.Signal != "" {
+		note = append(note, "ended by "+Line(b.Signal, 20))
+	}
+	if c != nil && c.DispatchedAt > 0 && c.EndedAt > 0 {
+		note = append(note, Took(c.EndedAt-c.DispatchedAt))
+	}
+	if c != nil && c.AllowedBy != nil && b.State != journal.CallIsRefused {
+		note = append(note, allowedText(*c.AllowedBy))
+	}
+	e := Entry{Class: "tool", Icon: "term", Note: Say(strings.Join(note, ", "))}
+	switch b.State {
+	case journal.CallSucceeded:
+		e.Title = Say("Ran ", name)
+	case journal.CallFailed:
+		e.Icon, e.Class = "fail", "bad"
+		e.Title = Say("Failed: ", name)
+	case journal.CallIsRefused:
+		e.Icon = "stop"
+		e.Title = Say("Not run: ", name)
+	default:
+		e.Icon = "stop"
+		e.Title = Say("Cancelled: ", name)
+	}
+	if why := settleReason(b.Reason); why != "" {
+		e.Lines = []Phrase{Say(why)}
+	}
+	return e
+}
+
+func settleReason(reason string) string {
+	switch reason {
+	case "":
+		return ""
+	case "rejected":
+		return "The request for it was rejected."
+	case "timeout":
+		return "It ran longer than it may, and was ended."
+	case "interrupted":
+		return "It was ended, because a stop was asked for."
+	case "output_failed":
+		return "It was ended, because its output could not be recorded."
+	case "start_failed":
+		return "It could not be started."
+	}
+	return Line(reason, 500)
+}
+
+// output is what a row shows of a call's output: nothing, unless it is the row
+// where the pieces of this window belong.
+func (d *drawer) output(seq int64, call string, open bool) *Output {
+	p := d.pieces[call]
+	c := d.Calls[call]
+	if p == nil || p.home != seq || (p.text.Len() == 0 && (c == nil || c.OutputBytes == 0)) {
+		return nil
+	}
+	o := &Output{CallID: call, Label: "Output", Bytes: int64(p.text.Len()), Open: open || call == d.latest}
+	if c != nil {
+		o.Label = "Output of " + NewCallTitle(c.Tool, CallPayload(c))
+		o.Pieces = c.OutputBytes > o.Bytes
+		o.Bytes, o.Dropped = max(c.OutputBytes, o.Bytes), c.DroppedBytes
+	}
+	o.First, o.Last, o.Left = HeadTail(Uncoloured(p.text.String()), headLines, tailLines)
+	return o
+}

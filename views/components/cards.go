@@ -1,0 +1,165 @@
+package components
+
+import (
+	"holdfast/journal"
+)
+
+// DecisionCard asks for an answer to one request.
+type DecisionCard struct {
+	Request *journal.Request
+	Payload Payload
+	Key     string
+	Message string // what was typed before, after a refusal
+	Own     bool   // on its own page: the whole payload is shown, whatever its size
+	Locked  bool   // this page reloads by itself: no form that text could be lost from
+	Now     int64
+}
+
+// NewDecisionCard makes the card of a pending request; call may be nil if it isn't at hand.
+func NewDecisionCard(r *journal.Request, call *journal.Call, now int64, key string) DecisionCard {
+	return DecisionCard{Request: r, Payload: RequestPayload(r, call), Key: key, Now: now}
+}
+
+// Asks says what is asked, for a heading.
+func (c DecisionCard) Asks() string { return asks(c.Request.Permission) }
+
+// Path is the request's own page.
+func (c DecisionCard) Path() string { return "/permissions/" + c.Request.ID }
+
+// Answerable reports whether the whole payload stands on this page, so that buttons may (R7).
+func (c DecisionCard) Answerable() bool {
+	return !c.Locked && (c.Payload.Short() || c.Own && c.Payload.Known)
+}
+
+// Shown is the text that stands on this page.
+func (c DecisionCard) Shown() string {
+	if c.Own || c.Payload.Short() {
+		return c.Payload.Text
+	}
+	return c.Payload.First()
+}
+
+// Resources are what the call was judged by, if that is more than its text.
+func (c DecisionCard) Resources() []string {
+	r := c.Request.Resources
+	if len(r) == 1 && Line(r[0], 1<<20) == Line(c.Payload.Text, 1<<20) {
+		return nil
+	}
+	return r
+}
+
+// UnknownCard asks what became of one call.
+type UnknownCard struct {
+	Call     *journal.Call
+	Payload  Payload
+	Key      string
+	Now      int64
+	Outcome  string // what was chosen before, after a refusal
+	Evidence string
+	Problem  string // what was wrong with it
+	Field    string // the field that is wrong: outcome or evidence
+	Locked   bool
+}
+
+// NewUnknownCard makes the card of a call whose outcome isn't recorded.
+func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
+	return UnknownCard{Call: c, Payload: CallPayload(c), Key: key, Now: now}
+}
+
+// Choice is one of several answers, with what it means.
+type Choice struct{ Value, Label, Hint string }
+
+// Outcomes are what a person may have found; none is preselected.
+func (UnknownCard) Outcomes() []Choice {
+	return []Choice{
+		{string(journal.Happened), "It happened", "The agent is told that it was done, and goes on after it."},
+		{string(journal.DidNotHappen), "It did not happen", "The agent is told that it was not run. It may propose it again, and will ask you first."},
+		{string(journal.InPart), "It happened in part", "Say below what is there. The agent is told, and does not assume the rest."},
+		{string(journal.CannotTell), "I cannot tell", "It stays marked as unknown. The agent must not depend on it."},
+	}
+}
+
+// Bounded is evidence in at most 20 lines.
+func Bounded(s string) string {
+	first, _, left := HeadTail(Uncoloured(s), 20, 0)
+	if left > 0 {
+		first += "\n… " + Plural(left, "more line")
+	}
+	return journal.Cut(first, 4000)
+}
+
+// AttemptCard asks what shall become of a request to a provider whose outcome isn't known (ATT-6).
+type AttemptCard struct {
+	ID     string
+	Key    string
+	Locked bool
+}
+
+// QueuedPrompt is an admitted message that was not delivered yet.
+type QueuedPrompt struct {
+	ID       string
+	Seq      int64
+	At       int64
+	Delivery journal.Delivery
+	Text     string
+	Key      string
+}
+
+// Agent is one that a worker offers, or can't, with the reason.
+type Agent struct {
+	Name, Kind, Reason string
+	Available          bool
+}
+
+// Composer is the form for the next message.
+type Composer struct {
+	Session Session
+	Text    string // what was typed before, after a refusal
+	Key     string
+	Problem string
+	Waiting int  // messages that were not delivered yet
+	Steers  bool // the agent takes text in mid-turn (PRO-4)
+	Locked  bool
+}
+
+// QueueLabel and QueueHint say what the first button does.
+func (c Composer) QueueLabel() string {
+	if c.Session.State.TurnOpen() {
+		return "Queue for the next turn"
+	}
+	return "Start the next turn"
+}
+
+// QueueHint says what will happen to a queued message.
+func (c Composer) QueueHint() string {
+	st := &c.Session.State
+	switch {
+	case st.Unknowns() > 0:
+		return "It is kept, and delivered once the unknown outcome has been reconciled."
+	case st.Blocked != nil:
+		return "It is kept, and delivered once the session can go on."
+	case st.TurnOpen() && c.Waiting > 0:
+		return "It is delivered when this turn has ended, after " + Plural(c.Waiting, "message") + " that already wait."
+	case st.TurnOpen():
+		return "It is delivered when this turn has ended."
+	case st.Held && c.Waiting > 0:
+		return "This ends the hold: " + Plural(c.Waiting, "held message") + " will be delivered first, then this one."
+	case c.Waiting > 0:
+		return "It is delivered after " + Plural(c.Waiting, "message") + " that already wait."
+	}
+	return "It is delivered as soon as a worker is free."
+}
+
+// SteerHint says what will happen to a steer.
+func (c Composer) SteerHint() string {
+	st := &c.Session.State
+	switch {
+	case st.Unknowns() > 0:
+		return "It is kept until the unknown outcome has been reconciled, then delivered before the queue."
+	case len(st.Pending) > 0:
+		return "It answers no request: it is delivered at the next safe point after you have decided."
+	case !c.Steers:
+		return "This agent takes no text in the middle of a turn: it is delivered when this turn has ended, before the queue."
+	}
+	return "It is delivered at the next safe point of this turn, between two steps."
+}

@@ -1,0 +1,149 @@
+package components
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"holdfast/journal"
+)
+
+// Segment is a run of text, or one character that must be seen, not obeyed.
+type Segment struct {
+	Text   string
+	Escape bool
+}
+
+// Segments splits a text at the characters that act instead of being read:
+// control characters but for newline and tab, and what changes the direction of
+// text or is invisible. CRLF counts as a newline.
+func Segments(s string) []Segment {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	var out []Segment
+	start := 0
+	for i, r := range s {
+		if !acts(r) {
+			continue
+		}
+		if i > start {
+			out = append(out, Segment{Text: s[start:i]})
+		}
+		out = append(out, Segment{Text: escapeOf(r), Escape: true})
+		start = i + utf8.RuneLen(r)
+	}
+	if start < len(s) {
+		out = append(out, Segment{Text: s[start:]})
+	}
+	return out
+}
+
+// acts tells the characters that are not read. Joiners stay: scripts and emoji need them.
+func acts(r rune) bool {
+	switch r {
+	case '\n', '\t', 0x200c, 0x200d:
+		return false
+	case 0x2028, 0x2029, 0x115f, 0x1160, 0x3164, 0xffa0: // separators of lines; fillers without ink
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}
+
+func escapeOf(r rune) string {
+	switch {
+	case r < 0x100:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// Hides reports whether a text holds a character that is not read as it stands.
+func Hides(s string) bool {
+	return strings.ContainsFunc(strings.ReplaceAll(s, "\r\n", "\n"), acts)
+}
+
+// Plain is a text with its acting characters as escapes, for attributes and titles.
+func Plain(s string) string {
+	if !Hides(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, seg := range Segments(s) {
+		b.WriteString(seg.Text)
+	}
+	return b.String()
+}
+
+// Line is a text on one line of at most n bytes, for a title or a row.
+func Line(s string, n int) string {
+	return journal.Cut(strings.Join(strings.Fields(s), " "), n)
+}
+
+var colours = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+
+// Uncoloured takes the colours out of a command's output.
+func Uncoloured(s string) string { return colours.ReplaceAllString(s, "") }
+
+// Lines counts the lines of a text.
+func Lines(s string) int {
+	if s == "" {
+		return 0
+	}
+	return strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
+}
+
+// maxLine is where a line of output is cut (ux: 2,000 characters).
+const maxLine = 2000
+
+func cutLine(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	head := strings.TrimSuffix(journal.Cut(line, maxLine), "…")
+	return head + "… " + Bytes(int64(len(line)-len(head))) + " more on this line"
+}
+
+// HeadTail bounds a text to its first and last lines; left counts the lines
+// between. A text that fits is all head.
+func HeadTail(s string, head, tail int) (first, last string, left int) {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i := range lines {
+		if i < head || i >= len(lines)-tail {
+			lines[i] = cutLine(lines[i])
+		}
+	}
+	if len(lines) <= head+tail {
+		return strings.Join(lines, "\n"), "", 0
+	}
+	return strings.Join(lines[:head], "\n"), strings.Join(lines[len(lines)-tail:], "\n"), len(lines) - head - tail
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n == 1:
+		return "1 byte"
+	case n < 1024:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1024*1024:
+		return fmt.Sprintf("%d KB", (n+512)/1024)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1024*1024))
+}
+
+// Plural is a count with its noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ry") {
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Number is how an entry is named: #0094.
+func Number(seq int64) string { return fmt.Sprintf("#%04d", seq) }

@@ -1,0 +1,290 @@
+package pages
+
+import (
+	"fmt"
+
+	"holdfast/journal"
+	"holdfast/journal/policy"
+	"holdfast/views/components"
+)
+
+// Frame is what stands around every page.
+type Frame struct {
+	Title   string // without the product's name
+	Prefix  string // what the session needs, before the title (ux §4.5)
+	Problem bool   // the page answers a form that could not be taken
+
+	Stylesheet string
+	Version    string
+	Notices    []string // what degrades on this platform
+	Now        int64
+
+	Viewer  components.Viewer // ID "": nobody is signed in
+	Needs   int               // what needs the viewer, over all sessions
+	Current string            // the entry of the navigation: sessions, needs, new or ""
+
+	Refresh int // seconds; 0: the page stays as it is
+	Notice  components.Phrase
+	SignOut string // key of the form
+
+	Problems []components.Problem
+}
+
+// DocumentTitle is what a browser's tab says.
+func (f Frame) DocumentTitle() string {
+	t := f.Prefix + components.Plain(f.Title) + " · Holdfast"
+	if f.Problem || len(f.Problems) > 0 {
+		return "Error: " + t
+	}
+	return t
+}
+
+// SignIn is the page to sign in, by address and password or by a link.
+type SignIn struct {
+	Frame
+	Next  string
+	Email string // typed before
+	Code  string // of a sign-in link: the page asks once more, since scanners open links too
+}
+
+// Setup is the page of the first user.
+type Setup struct {
+	Frame
+	Code  string
+	Email string
+}
+
+// Sessions is the list.
+type Sessions struct {
+	Frame
+	Items    []components.Session
+	State    string // the filter
+	Query    string
+	More     string // link to the next page, or ""
+	Filtered bool
+	Later    bool // not the first page
+}
+
+// Group is a run of sessions under one heading.
+type Group struct {
+	Name  components.Group
+	Items []components.Session
+}
+
+// Groups puts the list under its headings, in the order in which it came.
+func (p Sessions) Groups() []Group {
+	var out []Group
+	for _, s := range p.Items {
+		g := s.Group()
+		if len(out) == 0 || out[len(out)-1].Name != g {
+			out = append(out, Group{Name: g})
+		}
+		last := &out[len(out)-1]
+		last.Items = append(last.Items, s)
+	}
+	return out
+}
+
+// States are the choices of the filter.
+func (Sessions) States() []components.Choice {
+	out := []components.Choice{{Value: "", Label: "Any"}}
+	for _, s := range journal.States() {
+		out = append(out, components.Choice{Value: string(s), Label: components.StateWords(s)})
+	}
+	return out
+}
+
+// StateLabel is the filter in words.
+func (p Sessions) StateLabel() string {
+	if p.State == "" {
+		return "any state"
+	}
+	return components.StateWords(journal.ExecutionState(p.State))
+}
+
+// NewSession is the form for a new session, with what was typed before.
+type NewSession struct {
+	Frame
+	Key       string
+	Text      string
+	Workspace string
+	Agent     string
+	Preset    string
+	Agents    []components.Agent
+	Workers   int
+}
+
+// Presets are the choices of permissions, with what each means.
+func (NewSession) Presets() []components.Choice {
+	return []components.Choice{
+		{Value: string(policy.AskAll), Label: policy.AskAll.Title(), Hint: "Nothing runs before you have read it and said yes, not even reading a file."},
+		{Value: string(policy.AskWrites), Label: policy.AskWrites.Title(), Hint: "Reading files inside the workspace is allowed, but for those that hold secrets. Every command, every edit and everything outside the workspace is asked."},
+		{Value: string(policy.Workspace), Label: policy.Workspace.Title(), Hint: "Edits inside the workspace and a list of known commands run without asking, such as ls, git status, go test, npm test, make check. Everything else is asked. Tests and builds run code of the workspace: this keeps an honest agent from surprises, it is no sandbox."},
+	}
+}
+
+// Session is the page of one session, on one snapshot.
+type Session struct {
+	Frame
+	S        components.Session
+	Requests []components.DecisionCard
+	Unknown  []components.UnknownCard
+	Attempts []components.AttemptCard
+	Entries  []components.Entry
+	Window   int64 // ?before of this page; 0: the newest
+	Queue    []components.QueuedPrompt
+	Composer components.Composer
+	Keys     SessionKeys
+}
+
+// SessionKeys are the idempotency keys of the page's other forms.
+type SessionKeys struct{ Continue, Archive string }
+
+// Locked reports whether the page reloads by itself; then it has no form that text could be lost from.
+func (p Session) Locked() bool { return p.Refresh > 0 }
+
+// First and Last are the seqs of the window; 0 if it is empty.
+func (p Session) First() int64 {
+	if len(p.Entries) == 0 {
+		return 0
+	}
+	return p.Entries[0].Seq
+}
+
+// Last is the seq of the window's last entry.
+func (p Session) Last() int64 {
+	if len(p.Entries) == 0 {
+		return 0
+	}
+	return p.Entries[len(p.Entries)-1].Seq
+}
+
+// NeedsAnything reports whether a card stands above the journal.
+func (p Session) NeedsAnything() bool {
+	return len(p.Requests)+len(p.Unknown)+len(p.Attempts) > 0 || p.S.State.Blocked != nil
+}
+
+// BlockedOnly reports a block that the owner can't lift by *continue*.
+func (p Session) BlockedOnly() bool {
+	return p.S.State.Blocked != nil && p.S.State.Blocked.Cause != journal.BlockRecovery
+}
+
+// Stop is the form that confirms a stop.
+type Stop struct {
+	Frame
+	S   components.Session
+	Key string
+}
+
+// NeedsYou is the inbox.
+type NeedsYou struct {
+	Frame
+	Open    []InboxItem // oldest first
+	Ready   []components.Session
+	Running int
+	More    bool // there is more than what is shown
+}
+
+// InboxItem is one thing that waits for the viewer.
+type InboxItem struct {
+	Kind    components.Reading // its mark
+	Session components.Session
+	Since   int64
+	Card    *components.DecisionCard // a decision; its form stands here only if its payload fits into the row
+	Text    string
+	Href    string
+	Action  string
+}
+
+// Request is one request on its own page.
+type Request struct {
+	Frame
+	S    components.Session
+	Card components.DecisionCard
+	Call *journal.Call
+}
+
+// Answered says what became of a request that isn't pending any more.
+func (p Request) Answered() components.Phrase {
+	r := p.Card.Request
+	switch {
+	case r.State == journal.RequestPending:
+		return nil
+	case r.Ended():
+		return components.Say("This request ended without an answer: " + orWord(r.Reason, string(r.State)) + ". Nothing was run because of it.")
+	}
+	did := "rejected this"
+	if r.Reply != journal.ReplyReject {
+		did = "allowed this once"
+	}
+	who := p.Viewer.Who(r.By)
+	return components.Say(upper(who)+" "+did+" at ", components.AtSecond(r.At), ".")
+}
+
+// CallOutput is one page of a call's output.
+type CallOutput struct {
+	Frame
+	S      components.Session
+	Call   *journal.Call
+	Text   string
+	Binary bool
+	Offset int64
+	Next   int64 // 0: this is the end
+	Total  int64
+}
+
+// Name is the call in one line.
+func (p CallOutput) Name() string {
+	return components.NewCallTitle(p.Call.Tool, components.CallPayload(p.Call))
+}
+
+// Range says which bytes the page shows.
+func (p CallOutput) Range() string {
+	end := p.Next
+	if end == 0 {
+		end = p.Total
+	}
+	return fmt.Sprintf("Bytes %d to %d of %d", p.Offset, end, p.Total)
+}
+
+// Help is the page of words.
+type Help struct{ Frame }
+
+// Failure is an error as a page: what happened, what still holds, what one can do.
+type Failure struct {
+	Frame
+	Status    int
+	Heading   string
+	Message   string
+	Details   []components.Phrase
+	RequestID string
+	Text      string // what was typed, so that it isn't lost
+	Resend    *Resend
+	Links     []components.Word
+}
+
+// Resend is the form that sends a refused text again.
+type Resend struct {
+	Action string
+	Key    string // the same to repeat, a new one to send it as something else
+	Label  string
+	Field  string // the name of the text's field
+	Fields []Field
+}
+
+// Field is a hidden field that goes along.
+type Field struct{ Name, Value string }
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
