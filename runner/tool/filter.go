@@ -1,0 +1,168 @@
+package tool
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const mask = "[hidden]"
+
+// Clean makes valid UTF-8 without NUL of b: each byte that isn't part of a
+// character becomes U+FFFD, NULs are removed.
+func Clean(b []byte) string {
+	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
+		return string(b)
+	}
+	var out strings.Builder
+	out.Grow(len(b))
+	// Ranging over a string gives U+FFFD for each byte that is no character.
+	for _, r := range string(b) {
+		if r != 0 {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// Filter cleans and masks one stream. It gives out what is decided and holds
+// back what may still become a character or a secret: never more than the
+// longest secret. The result doesn't depend on how the stream was cut.
+//
+// Secrets are sought in the cleaned text, so one that is printed with NULs
+// between its characters is found too. Occurrences that overlap become one
+// mask. Not for concurrent use.
+type Filter struct {
+	secrets []string
+	raw     []byte // the start of a character
+	held    string // cleaned, undecided
+	// covered is how much of held's start belongs to an occurrence whose mask
+	// is already out. So a stream of "aaaa…" can't make held grow.
+	covered int
+}
+
+// NewFilter masks secrets, each cleaned and without blanks at its ends; empty
+// ones are left out.
+func NewFilter(secrets []string) *Filter {
+	f := &Filter{}
+	for _, s := range secrets {
+		s = strings.TrimSpace(Clean([]byte(s)))
+		if s != "" && !slices.Contains(f.secrets, s) {
+			f.secrets = append(f.secrets, s)
+		}
+	}
+	return f
+}
+
+// Write takes the next bytes and returns what is ready.
+func (f *Filter) Write(p []byte) string {
+	if len(f.raw) > 0 {
+		p = append(f.raw, p...)
+	}
+	whole := len(p) - partialRune(p)
+	text := Clean(p[:whole])
+	f.raw = append([]byte(nil), p[whole:]...)
+	return f.advance(text, false)
+}
+
+// Flush ends the stream and returns what was held back. The filter is then as
+// new.
+func (f *Filter) Flush() string {
+	text := Clean(f.raw)
+	f.raw = nil
+	out := f.advance(text, true)
+	f.held, f.covered = "", 0
+	return out
+}
+
+// advance adds cleaned text and gives out all before the first place at which
+// a secret may have begun.
+func (f *Filter) advance(text string, end bool) string {
+	if len(f.secrets) == 0 {
+		return text
+	}
+	text = f.held + text
+	until := len(text)
+	if !end {
+		until = f.undecided(text)
+	}
+	var out strings.Builder
+	pos := f.covered
+	for _, found := range f.occurrences(text) {
+		if found.start >= until {
+			break
+		}
+		if found.start >= pos {
+			out.WriteString(text[pos:found.start])
+			out.WriteString(mask)
+		}
+		pos = max(pos, found.end)
+	}
+	if pos < until {
+		out.WriteString(text[pos:until])
+	}
+	f.covered = max(0, pos-until)
+	f.held = strings.Clone(text[until:])
+	return out.String()
+}
+
+type span struct{ start, end int }
+
+// occurrences returns every occurrence of every secret, by start.
+func (f *Filter) occurrences(text string) []span {
+	var all []span
+	for _, s := range f.secrets {
+		for from := 0; ; {
+			at := strings.Index(text[from:], s)
+			if at < 0 {
+				break
+			}
+			all = append(all, span{from + at, from + at + len(s)})
+			from += at + 1
+		}
+	}
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	return all
+}
+
+// undecided returns where the longest end of text that begins a secret starts.
+func (f *Filter) undecided(text string) int {
+	first := len(text)
+	for _, s := range f.secrets {
+		for n := min(len(s)-1, len(text)); n > len(text)-first; n-- {
+			if s[n-1] == text[len(text)-1] && strings.HasSuffix(text, s[:n]) {
+				first = len(text) - n
+				break
+			}
+		}
+	}
+	return first
+}
+
+// partialRune returns how many bytes at the end of p begin a character whose
+// rest is missing.
+func partialRune(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if c := p[len(p)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// cutText returns the length of the longest start of text that has at most n
+// bytes and ends between characters.
+func cutText[T string | []byte](text T, n int) int {
+	if n >= len(text) {
+		return len(text)
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrOtherHost says that a process was started on another host: whether it
+// still runs can't be told here.
+var ErrOtherHost = errors.New("process belongs to another host")
+
+// KillCall ends what a dead server's call left on this host: TERM, grace (0:
+// 5 s), KILL. It returns how many processes there were that are gone now.
+//
+// p are the facts journalled with the dispatch. Of another boot nothing can be
+// alive: (0, nil). The group counts as the call's only if its leader has p's
+// start time, or if a member carries the call's marker; processes that carry
+// it are found wherever they are. So a reused pid is never hit, and nothing
+// older than the call. Errors: ErrOtherHost; no facts in p; survivors; the
+// cause of ctx, which ends the wait between TERM and KILL and so may leave
+// processes. The caller sees to it that this process doesn't run the same
+// call.
+func KillCall(ctx context.Context, callID string, p Process, grace time.Duration) (killed int, err error) {
+	boot, err := BootID()
+	if err != nil {
+		return 0, fmt.Errorf("end call %s: %w", callID, err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, fmt.Errorf("end call %s: %w", callID, err)
+	}
+	switch {
+	case callID == "" || p.BootID == "" || p.PGID <= 0 || p.StartedTicks == 0:
+		return 0, fmt.Errorf("end call %q: its process isn't known", callID)
+	case p.Host != "" && p.Host != host:
+		return 0, fmt.Errorf("end call %s: %w: %s", callID, ErrOtherHost, p.Host)
+	case p.BootID != boot:
+		return 0, nil
+	}
+	if grace <= 0 {
+		grace = defaultGrace
+	}
+	h := newHunt(callID, p)
+	survivors := h.end(ctx, grace)
+	reapOrphans()
+	killed = len(h.known) - len(survivors)
+	switch {
+	case h.err != nil:
+		return killed, fmt.Errorf("end call %s: %w", callID, h.err)
+	case len(survivors) > 0 && ctx.Err() != nil:
+		return killed, fmt.Errorf("end call %s: %w", callID, context.Cause(ctx))
+	case len(survivors) > 0:
+		return killed, fmt.Errorf("end call %s: processes %v can't be killed", callID, survivors)
+	}
+	return killed, nil
+}
+
+// hunt finds and ends the processes of one call.
+type hunt struct {
+	marker string
+	leader Process
+	held   bool           // the leader is our unreaped child: its group is ours
+	known  map[int]uint64 // all that were ever found: pid and start time
+	err    error          // of the last look
+}
+
+func newHunt(callID string, leader Process) *hunt {
+	return &hunt{marker: callVariable + "=" + callID, leader: leader, known: map[int]uint64{}}
+}
+
+// find returns the living processes of the call: members of its session and
+// group, bearers of its marker, what was found before, and the descendants of
+// all these. Never this process. h.err is set if it couldn't look everywhere.
+//
+// The oldest come first, so that a shell is told to end before the command that
+// it waits for: else it would go on with its next one.
+func (h *hunt) find() []proc {
+	var all []proc
+	if all, h.err = processes(); h.err != nil {
+		return nil
+	}
+	// Nothing older than the call is of the call.
+	all = slices.DeleteFunc(all, func(p proc) bool {
+		return p.pid == os.Getpid() || p.ticks < h.leader.StartedTicks
+	})
+	found, proven := h.roots(all)
+	for more := true; more; {
+		more = false
+		for _, p := range all {
+			_, has := found[p.pid]
+			_, parent := found[p.parent]
+			if !has && (parent || proven && h.inGroup(p)) {
+				found[p.pid] = p
+				more = true
+			}
+		}
+	}
+	var alive []proc
+	for _, p := range found {
+		if !p.dead {
+			alive = append(alive, p)
+			h.known[p.pid] = p.ticks
+		}
+	}
+	slices.SortFunc(alive, func(a, b proc) int {
+		return cmp.Or(cmp.Compare(a.ticks, b.ticks), cmp.Compare(a.pid, b.pid))
+	})
+	return alive
+}
+
+// look makes known what is there now, so that it stays known.
+func (h *hunt) look() { h.find() }
+
+// roots returns those that are the call's by themselves, and whether one of
+// them proves that the group is the call's too.
+func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
+	found, proven = map[int]proc{}, h.held
+	for _, p := range all {
+		ours := p.pid == h.leader.PGID && p.ticks == h.leader.StartedTicks
+		if ticks, before := h.known[p.pid]; before && ticks == p.ticks {
+			ours = true
+		}
+		if !ours && !p.dead {
+			marked, err := carries(p.pid, h.marker)
+			h.err = errors.Join(h.err, err)
+			ours = marked
+		}
+		if ours {
+			found[p.pid] = p
+			proven = proven || h.inGroup(p)
+		}
+	}
+	return found, proven
+}
+
+func (h *hunt) inGroup(p proc) bool {
+	return p.pgid == h.leader.PGID || p.session == h.leader.PGID
+}
+
+// end sends TERM, waits for grace, and sends KILL until nothing is left or
+// killPatience is over. It returns the pids that are left. A grace of 0 sends
+// no TERM. A cancelled ctx ends the waits.
+func (h *hunt) end(ctx context.Context, grace time.Duration) (survivors []int) {
+	if grace > 0 {
+		told := map[int]uint64{}
+		ended := h.until(ctx, grace, func(alive []proc) {
+			for _, p := range alive {
+				if told[p.pid] == p.ticks || signalProcess(p.pid, p.ticks, unix.SIGTERM) != nil {
+					continue
+				}
+				told[p.pid] = p.ticks
+				// A stopped process takes its TERM only when it goes on.
+				_ = signalProcess(p.pid, p.ticks, unix.SIGCONT)
+			}
+		})
+		if ended || ctx.Err() != nil {
+			return pids(h.find())
+		}
+	}
+	h.until(ctx, killPatience, func(alive []proc) {
+		if h.held {
+			// One signal to the whole group is not outrun by a fork.
+			_ = unix.Kill(-h.leader.PGID, unix.SIGKILL)
+		}
+		for _, p := range alive {
+			_ = signalProcess(p.pid, p.ticks, unix.SIGKILL)
+		}
+	})
+	return pids(h.find())
+}
+
+// wait reports whether all processes of the call end by themselves in time.
+func (h *hunt) wait(ctx context.Context, patience time.Duration) bool {
+	return h.until(ctx, patience, func([]proc) {})
+}
+
+// until calls act with the living processes, again and again, until there are
+// none or the time is over, and reports the former. It looks twice before it
+// says none: in the moment of an exec a process shows no environment.
+func (h *hunt) until(ctx context.Context, patience time.Duration, act func(alive []proc)) bool {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	pause := 2 * time.Millisecond
+	for {
+		alive := h.find()
+		if len(alive) == 0 && h.err == nil {
+			alive = h.find()
+		}
+		if len(alive) == 0 && h.err == nil {
+			return true
+		}
+		act(alive)
+		again := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-deadline.C:
+		case <-again.C:
+			pause = min(2*pause, 200*time.Millisecond)
+			continue
+		}
+		again.Stop()
+		return false
+	}
+}
+
+func pids(of []proc) []int {
+	var list []int
+	for _, p := range of {
+		list = append(list, p.pid)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,104 @@
+package tool
+
+import "time"
+
+// callVariable marks every process of a call in its environment (COO-7).
+const callVariable = "HOLDFAST_CALL"
+
+// Why a run ended, if it wasn't by itself: the values of Result.Reason.
+const (
+	ReasonTimeout      = "timeout"
+	ReasonInterrupted  = "interrupted"
+	ReasonOutputFailed = "output_failed"
+	ReasonStartFailed  = "start_failed"
+)
+
+const (
+	defaultGrace     = 5 * time.Second
+	defaultMaxOutput = 10 << 20
+
+	// settleTime is how long descendants may end by themselves once the
+	// interpreter has: the tee behind `exec > >(tee log)` needs a moment.
+	settleTime = 500 * time.Millisecond
+	// stragglerGrace is TERM to KILL for those that then still run.
+	stragglerGrace = time.Second
+	// killPatience bounds the wait for what was sent a KILL; a process stuck
+	// in the kernel may never take it.
+	killPatience = 5 * time.Second
+
+	// lookInterval is how often a run looks at its processes: to know them
+	// when they hide later, and to reap ended orphans.
+	lookInterval = 5 * time.Second
+)
+
+// Spec says what to run.
+type Spec struct {
+	CallID string   // the call: visible characters, no blanks
+	Interp []string // {"sh", "-eu"} or {"bash", "-eu"}; the first is looked up in Env's PATH
+	Script string
+	Dir    string // absolute workspace path
+
+	// Env is the complete environment; BaseEnv makes an allow-listed one.
+	// Prepare adds HOLDFAST_CALL and leaves out what no shell can hold as a
+	// variable.
+	Env []string
+
+	Timeout time.Duration // 0: none; on expiry the run is ended like an interruption
+	Grace   time.Duration // TERM to KILL; 0: 5 s
+
+	// MaxOutput bounds the kept output in bytes (0: 10 MiB). Its first half is
+	// delivered live. What follows is kept in a ring of the other half and
+	// delivered at the end; what the ring loses is counted.
+	MaxOutput int64
+
+	Secrets []string // masked in the output
+
+	// Output receives the output in order, one call at a time, no piece
+	// longer than 4 KiB, each at most 100 ms after it was read (JRN-5); what
+	// may be the start of a secret or of a character waits for its rest. It
+	// may block: output then waits in its pipe. Run returns only after it has,
+	// so it must heed its caller's own context. An error stops the reading and
+	// kills the command. Nil discards.
+	Output func(Piece) error
+}
+
+// Piece is one cleaned, masked piece of output: valid UTF-8 without NUL,
+// never a part of a character.
+type Piece struct {
+	Stream string // "stdout" or "stderr"
+	// Offset counts cleaned bytes over the whole call, both streams together
+	// in order of arrival. A piece starts where the one before it ended, plus
+	// Dropped.
+	Offset  int64
+	Text    string
+	Dropped int64 // bytes lost just before this piece
+}
+
+// Process are the facts journalled with the dispatch (COO-7). Where the
+// platform can't tell, they are empty.
+type Process struct {
+	Host         string `json:"host"`
+	BootID       string `json:"boot_id"`
+	PID          int    `json:"pid"`
+	PGID         int    `json:"pgid"`
+	StartedTicks uint64 `json:"started_ticks"` // clock ticks after boot
+}
+
+// Result tells how a run ended.
+type Result struct {
+	// ExitCode and Signal ("SIGTERM") tell how the interpreter ended: exactly
+	// one is set if its end was seen, none otherwise.
+	ExitCode *int
+	Signal   string
+
+	// Reason is "" for an end by itself, else one of the Reason constants. An
+	// interrupted command that exits 0 in its grace is still interrupted.
+	Reason string
+	// Err is what lies behind Reason, or what kept us from seeing all of the
+	// end; for a log.
+	Err error
+
+	OutputBytes  int64 // all cleaned bytes, the dropped ones included
+	DroppedBytes int64
+	Survivors    []int // pids that could not be killed; normally empty
+}
