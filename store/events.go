@@ -222,7 +222,8 @@ func (s *Store) Blob(ctx context.Context, owner, sessionID, sum string) ([]byte,
 // Output is a bounded piece of a call's output.
 type Output struct {
 	Data  []byte
-	Total int64 // bytes in the journal so far, what was dropped not counted
+	Next  int64 // where the following piece begins
+	Total int64 // where the last piece ends so far
 }
 
 // CallOutput gives at most limit bytes of the output of the owner's call from an
@@ -243,15 +244,15 @@ func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int
 		if err := q.get(ctx, &out.Total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID); err != nil {
 			return err
 		}
-		out.Data, err = outputFrom(ctx, q, session, callID, max(offset, 0), limit)
+		out.Data, out.Next, err = outputFrom(ctx, q, session, callID, max(offset, 0), limit)
 		return err
 	})
 	return out, err
 }
 
-func outputFrom(ctx context.Context, q querier, session, callID string, offset int64, limit int) ([]byte, error) {
-	var buf []byte
-	next := offset
+// outputFrom reads up to a gap, and tells where the next piece begins.
+func outputFrom(ctx context.Context, q querier, session, callID string, offset int64, limit int) (buf []byte, next int64, _ error) {
+	next = offset
 	for len(buf) < limit {
 		var rows []struct {
 			Offset int64  `db:"byte_offset"`
@@ -259,16 +260,19 @@ func outputFrom(ctx context.Context, q querier, session, callID string, offset i
 		}
 		err := q.all(ctx, &rows, "SELECT o.byte_offset, e.data FROM call_output o JOIN event e ON e.session_id = o.session_id AND e.seq = o.seq WHERE o.call_id = ? AND o.byte_offset + o.bytes > ? ORDER BY o.byte_offset LIMIT 64", callID, next)
 		if err != nil || len(rows) == 0 {
-			return buf, err
+			return buf, next, err
 		}
 		for _, r := range rows {
+			if r.Offset > next && len(buf) > 0 {
+				return buf, r.Offset, nil
+			}
 			var b journal.CallOutput
 			if err := json.Unmarshal(r.Data, &b); err != nil {
-				return nil, fmt.Errorf("read the output of %s: %w", callID, err)
+				return nil, 0, fmt.Errorf("read the output of %s: %w", callID, err)
 			}
 			text, err := fullText(ctx, q, session, b.Text)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			piece := []byte(text)
 			if r.Offset < next {
@@ -276,12 +280,12 @@ func outputFrom(ctx context.Context, q querier, session, callID string, offset i
 			}
 			buf = append(buf, piece...)
 			next = r.Offset + int64(len(text))
-			if len(buf) >= limit {
-				return buf[:limit], nil
+			if over := len(buf) - limit; over >= 0 {
+				return buf[:limit], next - int64(over), nil
 			}
 		}
 	}
-	return buf, nil
+	return buf, next, nil
 }
 
 // evidenceTail is how much captured output stands beside a question.
@@ -296,7 +300,7 @@ func capturedOutput(ctx context.Context, q querier, session, callID string) ([]j
 	if total == 0 {
 		return []journal.Evidence{{Type: "output", Text: "No output was captured."}}, nil
 	}
-	tail, err := outputFrom(ctx, q, session, callID, max(0, total-evidenceTail), evidenceTail)
+	tail, _, err := outputFrom(ctx, q, session, callID, max(0, total-evidenceTail), evidenceTail)
 	if err != nil {
 		return nil, err
 	}
