@@ -13,10 +13,21 @@ type Agent interface {
 	Name() string
 	// Kind is the family it belongs to, for people.
 	Kind() string
+	// Steer says when a steer reaches it (PRO-4).
+	Steer() SteerMode
 	// Run works until the turn is done, must wait for a person, or ends otherwise.
 	// An error that a method of the turn gave is returned as it is.
 	Run(ctx context.Context, t *Turn) (Result, error)
 }
+
+// SteerMode says when an agent takes a text that is sent while it works.
+type SteerMode string
+
+// The modes.
+const (
+	SteerAtBoundary SteerMode = "boundary"   // between two steps
+	SteerAfterTurn  SteerMode = "after_turn" // not before the turn has ended
+)
 
 // Result says how an agent left the turn.
 type Result struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 
 	"holdfast/journal"
@@ -55,7 +56,7 @@ func boundedResources(command, workspace string) []policy.Resource {
 	if err != nil {
 		home = ""
 	}
-	resources := policy.ShellResources(command, workspace, home)
+	resources := realPaths(policy.ShellResources(command, workspace, home), workspace)
 	size := 0
 	for _, r := range resources {
 		size += len(r.Value)
@@ -64,6 +65,48 @@ func boundedResources(command, workspace string) []policy.Resource {
 		return resources
 	}
 	return []policy.Resource{{Permission: "shell", Value: journal.Cut(command, maxResources/2), Opaque: true}}
+}
+
+// realPaths resolves the symlinks of the files that a command names: rules are
+// about where a file lies, not about what it is called. A link that leads out of
+// the workspace makes it another folder's business.
+func realPaths(resources []policy.Resource, workspace string) []policy.Resource {
+	out := make([]policy.Resource, 0, len(resources))
+	for _, r := range resources {
+		if (r.Permission == policy.PermissionEdit || r.Permission == policy.PermissionRead) && !r.Opaque && !r.Neutral && !filepath.IsAbs(r.Value) {
+			real := realPath(filepath.Join(workspace, r.Value), 0)
+			rel, err := filepath.Rel(workspace, real)
+			if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+				out = append(out, policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(real), AlwaysAsk: true, Why: "a link leads out of the workspace"})
+				continue
+			}
+			r.Value = rel
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// maxLinks ends a walk through links that lead in a circle: such a path lies nowhere that may be allowed.
+const maxLinks = 40
+
+// realPath resolves the part of a path that exists; what doesn't stays as it is named.
+func realPath(path string, links int) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir := filepath.Dir(path)
+	if dir == path || links > maxLinks {
+		return "/"
+	}
+	// A link whose target isn't there yet leads there all the same.
+	if target, err := os.Readlink(path); err == nil {
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(realPath(dir, links+1), target)
+		}
+		return realPath(filepath.Clean(target), links+1)
+	}
+	return filepath.Join(realPath(dir, links), filepath.Base(path))
 }
 
 func values(resources []policy.Resource) []string {

@@ -122,7 +122,7 @@ func (r *Runner) worker() store.Worker {
 		Places: r.o.MaxRunning, Running: len(r.runs), Draining: r.stopping, Agents: []store.Agent{},
 	}
 	for _, a := range r.o.Agents {
-		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: true})
+		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: true, Steer: string(a.Steer())})
 	}
 	return w
 }

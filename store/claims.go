@@ -113,6 +113,7 @@ func (l *locked) take(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 		SessionID: r.SessionID, ExecutionID: NewID("exe"), WorkerID: r.WorkerID, StateFolderID: r.StateFolderID, Phase: journal.PhaseReady,
 		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(),
 	}
+	Crash("claim.locked")
 	_, err := l.t.exec(ctx, "INSERT INTO claim ("+claimColumns+") VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?)",
 		c.SessionID, c.ExecutionID, c.WorkerID, c.StateFolderID, string(c.Phase), c.ClaimedAt, c.ExpiresAt, c.LeaseMS)
 	if err != nil {

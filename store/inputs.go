@@ -50,6 +50,7 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 		return journal.Receipt{}, err
 	}
 	var out journal.Receipt
+	Crash("admit.begin")
 	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockOwned(ctx, sessionID, owner)
 		if err != nil {
@@ -66,10 +67,14 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 		if err := l.admit(ctx, owner, id, p); err != nil {
 			return err
 		}
+		Crash("admit.inserted")
 		out = journal.Receipt{ID: id, SessionID: sessionID, AdmittedSeq: l.seq, Delivery: p.Delivery, State: journal.InputAdmitted, CreatedAt: l.now}
 		l.wakeWork()
-		return l.flush(ctx)
+		err = l.flush(ctx)
+		Crash("admit.before_commit")
+		return err
 	})
+	Crash("admit.after_commit")
 	if errors.Is(err, errReplay) {
 		return s.replayPrompt(ctx, owner, sessionID, key, p)
 	}

@@ -42,9 +42,11 @@ func (s *Store) Recover(ctx context.Context, r Recovery) (recovered bool, err er
 		if now.ExpiresAt > l.now || now.Phase != c.Phase || now.AssistantMessageID != c.AssistantMessageID {
 			return claimChanged(c.ExecutionID)
 		}
+		Crash("sweep.locked")
 		if err := l.recover(ctx, now, r.Evidence); err != nil {
 			return err
 		}
+		Crash("sweep.updated")
 		recovered = true
 		l.wakeWork()
 		return l.flush(ctx)

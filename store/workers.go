@@ -20,6 +20,7 @@ type Agent struct {
 	Kind      string `json:"kind"`
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"`
+	Steer     string `json:"steer"` // boundary or after_turn (PRO-4)
 }
 
 // Worker is one running server process: what handlers know of runners.

@@ -22,6 +22,9 @@ func (Agent) Name() string { return Name }
 // Kind is builtin.
 func (Agent) Kind() string { return "builtin" }
 
+// Steer is taken between two steps.
+func (Agent) Steer() runner.SteerMode { return runner.SteerAtBoundary }
+
 const example = "This message has no step to run. Write each step as a fenced block marked sh, for example:\n\n```sh\necho hello\n```"
 
 // Run goes through the steps from the top. What has an outcome is passed over.

@@ -1,0 +1,191 @@
+package runner_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// Places are given first come first served; a session that waits for a person holds none.
+//
+// proves COO-1 COO-3 PER-5
+func TestRunner_GivesPlacesInOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.MaxRunning = 1 })
+		gate := b.fifo("gate")
+		r := b.start()
+		waits := b.session(steps("echo hello"), asking)
+		b.untilState(waits, journal.StateWaiting)
+		first := b.session(steps("read x < gate; echo first >> log"))
+		b.untilKind(first, journal.KindCallDispatched, 1)
+		var rest []string
+		for i := range 3 {
+			rest = append(rest, b.session(steps(fmt.Sprintf("echo %d >> log", i))))
+		}
+		for range 5 { // wakes are merged: nothing runs twice
+			r.Wake(first)
+			r.Wake(rest[0])
+		}
+		v, err := s.Session(t.Context(), b.owner, rest[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := v.Execution(); got != journal.StateQueued || v.Position != 2 {
+			t.Errorf("the third in line is %s at position %d, want queued at 2", got, v.Position)
+		}
+		if len(r.Active()) != 1 {
+			t.Errorf("active %v, want one", r.Active())
+		}
+		open(t, gate)
+		for _, id := range append(rest, first) {
+			b.untilState(id, journal.StateReady)
+		}
+		if got := strings.Fields(b.file("log")); strings.Join(got, " ") != "first 0 1 2" {
+			t.Errorf("order %v", got)
+		}
+	})
+}
+
+// A prompt whose wake was lost is found by the sweep.
+//
+// proves ADM-7 REC-9 COO-2
+func TestRunner_SweepFindsForgottenWork(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		id := b.session(steps("echo a >> log")) // committed while nobody listens
+		b.start()
+		b.untilState(id, journal.StateReady)
+		if got := b.file("log"); got != "a\n" {
+			t.Errorf("log %q", got)
+		}
+	})
+}
+
+// proves COO-5
+func TestRunner_StepLimitEndsTheTurnAndContinueRaisesIt(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		scripts := make([]string, 103)
+		for i := range scripts {
+			scripts[i] = ":"
+		}
+		id := b.session(steps(scripts...), func(n *store.NewSession) {
+			n.Rules = append(n.Rules, journal.Rule{Permission: "shell", Pattern: ":", Action: "allow"})
+		})
+		v := b.untilState(id, journal.StateLimitReached)
+		if v.State.Turn.Limit != "steps" {
+			t.Errorf("limit %q", v.State.Turn.Limit)
+		}
+		if err := s.Continue(t.Context(), b.owner, id, &journal.Limits{Steps: 2}); err != nil {
+			t.Fatal(err)
+		}
+		b.until(id, "the raised limit is reached", func(v store.Session) bool { return v.State.Turn.Number == 2 && !v.State.TurnOpen() })
+		if err := s.Continue(t.Context(), b.owner, id, &journal.Limits{Steps: 50}); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		calls, err := s.Calls(t.Context(), b.owner, id)
+		if err != nil || len(calls) != len(scripts) {
+			t.Errorf("%d calls, %v; want each step once", len(calls), err)
+		}
+	})
+}
+
+// A graceful stop at a boundary leaves the turn open: nothing of it is uncertain, and it goes on by itself.
+//
+// proves COO-6
+func TestRunner_GracefulStopAtABoundary(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		r := b.start()
+		id := b.session(steps("read x < gate; echo a >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		stopped := make(chan struct{})
+		go func() { r.Stop(); close(stopped) }()
+		b.until(id, "the worker takes no more", func(store.Session) bool {
+			ws, err := s.Workers(t.Context())
+			return err == nil && len(ws) == 1 && ws[0].Draining
+		})
+		open(t, gate)
+		<-stopped
+		v, err := s.Session(t.Context(), b.owner, id)
+		if err != nil || v.Claim != nil || !v.State.TurnOpen() || len(v.State.UnknownCalls) != 0 {
+			t.Fatalf("after the stop: claim %v, state %+v, %v; want the open turn released", v.Claim, v.State, err)
+		}
+		b.opts.WorkerID += "2"
+		b.start()
+		b.untilState(id, journal.StateReady)
+		if got := b.file("log"); got != "a\nb\n" {
+			t.Errorf("log %q", got)
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindTurnStarted); n != 1 {
+			t.Errorf("%d turns, want the one to go on", n)
+		}
+	})
+}
+
+// A worker that can't reach the workspace doesn't claim its sessions; it goes on by itself once it can.
+//
+// proves WSP-1
+func TestRunner_NeedsTheWorkspaceAsItWas(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		id := b.session(steps("echo a >> log"))
+		marker := filepath.Join(b.dir, ".holdfast-workspace")
+		kept, err := os.ReadFile(marker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(marker, []byte("wsp_another\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := b.start()
+		v := b.untilState(id, journal.StateBlocked)
+		if v.State.Blocked.Cause != journal.BlockWorkspace || b.file("log") != "" {
+			t.Errorf("blocked %+v, log %q", v.State.Blocked, b.file("log"))
+		}
+		if err := os.WriteFile(marker, kept, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.Sweep(t.Context())
+		b.untilState(id, journal.StateReady)
+		for _, path := range []string{"/etc", "..", "nowhere", "", strings.Repeat("x", 5000)} {
+			if _, _, err := b.opts.Workspaces.Prepare(t.Context(), path); !journal.Is(err, journal.Unprocessable) {
+				t.Errorf("workspace %.20q: %v, want unprocessable", path, err)
+			}
+		}
+	})
+}
+
+// proves REC-6 COO-2
+func TestRunner_RecoversWhatADeadWorkerLeft(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		id := b.session(steps("echo a >> log"))
+		dead, err := s.Claim(t.Context(), store.ClaimRequest{SessionID: id, WorkerID: "wrk_dead", StateFolderID: b.opts.StateFolderID, Lease: time.Hour})
+		if err != nil || dead == nil {
+			t.Fatalf("claim: %v %v", dead, err)
+		}
+		b.start() // LEA-11: the folder's lock proves that worker dead, so nobody waits an hour
+		b.untilState(id, journal.StateReady)
+		if got := b.file("log"); got != "a\n" {
+			t.Errorf("log %q", got)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package runner_test
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+func (b *bench) submit(session, text string, d journal.Delivery) journal.Receipt {
+	b.t.Helper()
+	r, err := b.s.SubmitPrompt(b.t.Context(), b.owner, session, rand.Text(), store.PromptInput{Text: text, Delivery: d})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// proves PRO-1 PRO-2 PRO-3 PRO-4 ADM-8
+func TestRunner_SteersGoBeforeWhatHasNotBegun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo a >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		b.submit(id, steps("echo q >> log"), journal.Queue)
+		b.submit(id, steps("echo s1 >> log"), journal.Steer)
+		b.submit(id, steps("echo s2 >> log", "echo s3 >> log"), journal.Steer)
+		b.submit(id, "only words", journal.Steer)
+		gone := b.submit(id, steps("echo never >> log"), journal.Steer)
+		if _, err := s.WithdrawPrompt(t.Context(), b.owner, gone.ID); err != nil {
+			t.Fatal(err)
+		}
+		open(t, gate)
+		b.until(id, "both turns have ended", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+		if got, want := strings.Fields(b.file("log")), "a s1 s2 s3 b q"; strings.Join(got, " ") != want {
+			t.Errorf("order %v, want %s", got, want)
+		}
+		if n := strings.Count(b.dump(id), "only words"); n != 2 { // as the prompt, and noted once
+			t.Errorf("the steer without steps stands %d times in the journal, want 2", n)
+		}
+		workers, err := s.Workers(t.Context())
+		if err != nil || len(workers) != 1 || workers[0].Agents[0].Steer != "boundary" {
+			t.Errorf("workers %+v, %v: want an agent that says when it takes steers", workers, err)
+		}
+	})
+}
+
+// A steer that comes while the last step runs is promoted at the boundary after it.
+//
+// proves PRO-1
+func TestRunner_SteerAfterTheLastStep(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo a >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		b.submit(id, steps("echo s >> log"), journal.Steer)
+		open(t, gate)
+		v := b.untilState(id, journal.StateReady)
+		if got := b.file("log"); got != "a\ns\n" || v.State.Turn.Number != 1 {
+			t.Errorf("log %q in turn %d, want both in turn 1", got, v.State.Turn.Number)
+		}
+	})
+}
+
+// proves PRO-5 PRO-6 COO-4 CAL-3
+func TestRunner_StopHoldsTheQueueUntilContinue(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.fifo("gate")
+		first := b.start()
+		id := b.session(steps("echo begun >> log; read x < gate; echo never >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		b.submit(id, steps("echo q >> log"), journal.Queue)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		v := b.untilState(id, journal.StateStopped)
+		if len(v.State.Admitted) != 1 || !v.State.Held || v.State.Turn.EndedBy != b.owner {
+			t.Errorf("state %+v, want one held prompt and the turn ended by its owner", v.State)
+		}
+		calls, err := s.Calls(t.Context(), b.owner, id)
+		if err != nil || calls[0].State != journal.CallCancelled {
+			t.Errorf("call %+v, %v; want cancelled: its end was seen", calls[0], err)
+		}
+		first.Stop() // the hold survives a restart
+		b.opts.WorkerID += "2"
+		second := b.start()
+		second.Wake(id)
+		second.Sweep(t.Context())
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.until(id, "the queue is done", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && len(v.State.Admitted) == 0 && v.Claim == nil
+		})
+		if got := b.file("log"); got != "begun\nb\nq\n" {
+			t.Errorf("log %q: the cancelled step isn't run again, the rest follows in order", got)
+		}
+		if err := s.Continue(t.Context(), b.owner, id, nil); !journal.Is(err, journal.Conflict) {
+			t.Errorf("continue with nothing held: %v, want conflict", err)
+		}
+	})
+}
+
+// proves COO-4
+func TestRunner_StopAtABoundaryLetsTheStepEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo a >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptBoundary); err != nil {
+			t.Fatal(err)
+		}
+		open(t, gate)
+		b.untilState(id, journal.StateStopped)
+		if got := b.file("log"); got != "a\n" {
+			t.Errorf("log %q, want the running step ended and no other begun", got)
+		}
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); !journal.Is(err, journal.Conflict) {
+			t.Errorf("interrupt without a turn: %v, want conflict", err)
+		}
+	})
+}
