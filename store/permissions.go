@@ -36,7 +36,7 @@ type RequestQuery struct {
 
 // Requests lists the owner's requests over all sessions, oldest first, and gives the cursor of the next page.
 func (s *Store) Requests(ctx context.Context, owner string, f RequestQuery) (out []*journal.Request, next string, err error) {
-	f.Limit = min(max(f.Limit, 1), 100)
+	f.Limit = pageLimit(f.Limit)
 	err = s.read(ctx, func(q querier) error {
 		where := []string{"session_id IN (SELECT id FROM session WHERE owner_id = ?)"}
 		args := []any{owner}

@@ -63,7 +63,9 @@ type Session struct {
 }
 
 // Execution is the first reading (semantics §11).
-func (s *Session) Execution() (journal.ExecutionState, int64) { return s.State.Execution(s.Claim, s.Now) }
+func (s *Session) Execution() (journal.ExecutionState, int64) {
+	return s.State.Execution(s.Claim, s.Now)
+}
 
 // CreateSession makes a session, with its first prompt if there is one, in one
 // transaction under one key (ADM-6). A replay gives the first answer.
@@ -232,7 +234,7 @@ const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 W
 
 // Sessions lists the owner's sessions, and gives the cursor of the next page, or "".
 func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out []Session, next string, err error) {
-	f.Limit = min(max(f.Limit, 1), 100)
+	f.Limit = pageLimit(f.Limit)
 	err = s.read(ctx, func(q querier) error {
 		out, next = nil, ""
 		query, args, err := f.build(q.dialect(), owner)
@@ -374,4 +376,12 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 		}
 	}
 	return nil
+}
+
+// pageLimit is the size of one page of a list: 20 unless it is said, 100 at most.
+func pageLimit(n int) int {
+	if n <= 0 {
+		return 20
+	}
+	return min(n, 100)
 }

@@ -240,4 +240,3 @@ func (s *Store) Brief(ctx context.Context, sessionID string) (SessionBrief, erro
 	}
 	return out[0], nil
 }
-

@@ -103,11 +103,25 @@ func migrated(t testing.TB) []byte {
 }
 
 // Open opens a store on the database. When the test ends, CheckInvariants is
-// run and the store closed, unless the test has closed it itself.
+// run, and the store closed; a test may close it earlier.
 func (db *DB) Open(t testing.TB, with ...func(*store.Options)) *store.Store {
 	t.Helper()
 	s := db.OpenUnchecked(t, with...)
-	t.Cleanup(func() { CheckInvariants(t, s) })
+	t.Cleanup(func() {
+		if s.Ping(context.WithoutCancel(t.Context())) == nil {
+			CheckInvariants(t, s)
+			return
+		}
+		again, err := store.Open(context.WithoutCancel(t.Context()), store.Options{URL: db.URL, Admin: true})
+		if err != nil {
+			t.Errorf("open the journal again: %v", err)
+			return
+		}
+		CheckInvariants(t, again)
+		if err := again.Close(); err != nil {
+			t.Errorf("close the journal: %v", err)
+		}
+	})
 	return s
 }
 

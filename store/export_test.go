@@ -1,0 +1,29 @@
+package store
+
+import "context"
+
+// Tx is a method's transaction, for tests that put statements of their own between those of others.
+type Tx struct{ t *tx }
+
+// Exec runs a statement.
+func (x Tx) Exec(ctx context.Context, q string, args ...any) error {
+	_, err := x.t.exec(ctx, q, args...)
+	return err
+}
+
+// Raw runs a statement without preparing it, such as a PRAGMA.
+func (x Tx) Raw(ctx context.Context, q string) error { return x.t.w.raw(ctx, q) }
+
+// Wake asks for a wake-up.
+func (x Tx) Wake(session string) { x.t.wake(session, 1, true) }
+
+// Write runs fn as a method of the store.
+func (s *Store) Write(ctx context.Context, session string, fn func(context.Context, Tx) error) error {
+	return s.write(ctx, session, func(ctx context.Context, t *tx) error { return fn(ctx, Tx{t}) })
+}
+
+// Writers tells how many group writers there are.
+func (s *Store) Writers() int { return len(s.writers) }
+
+// WriterOf tells which of them takes a session.
+func (s *Store) WriterOf(session string) int { return int(hash32(session)) % len(s.writers) }
