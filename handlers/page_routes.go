@@ -2,5 +2,33 @@ package handlers
 
 // pageRoutes are the routes for people. Pages take a sign-in by cookie only.
 func (s *Server) pageRoutes() []route {
-	return []route{}
+	s.renderError = s.showFailure
+	return []route{
+		{get, "/static/:name", public, read, showAsset},
+		{get, "/setup", public, read, s.showSetup},
+		{post, "/setup", public, read, s.createFirstUser},
+		{get, "/login", public, read, s.showLogin},
+		{post, "/login", public, read, s.createLogin},
+		{post, "/logout", owner, read, s.createLogout},
+		{get, "/help", public, read, s.showHelp},
+
+		{get, "/", owner, read, s.listSessions},
+		{get, "/sessions/new", owner, read, s.newSession},
+		{post, "/sessions", owner, prompt, s.submitSession},
+		{get, "/sessions/:id", owner, read, s.showSession},
+		{get, "/sessions/:id/stop", owner, read, s.showStop},
+		{get, "/sessions/:id/export.json", owner, read, s.apiExport},
+		{post, "/sessions/:id/prompts", owner, prompt, s.submitPrompt},
+		{post, "/sessions/:id/interruption", owner, prompt, s.submitInterruption},
+		{post, "/sessions/:id/continuation", owner, prompt, s.submitContinuation},
+		{post, "/sessions/:id/archive", owner, prompt, s.submitArchive},
+		{post, "/prompts/:id/withdrawal", owner, prompt, s.submitWithdrawal},
+
+		{get, "/needs-you", owner, read, s.showNeedsYou},
+		{get, "/permissions/:id", owner, read, s.showRequest},
+		{post, "/permissions/:id/decision", owner, all, s.submitDecision},
+		{post, "/calls/:id/resolution", owner, all, s.submitCallResolution},
+		{post, "/attempts/:id/resolution", owner, all, s.submitAttemptResolution},
+		{get, "/calls/:id/output", owner, read, s.showOutput},
+	}
 }

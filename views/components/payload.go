@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"holdfast/journal"
 )
@@ -25,6 +27,8 @@ type Payload struct {
 	Text  string // what would be run
 	Facts []Fact // the rest
 	Known bool   // false: what is at hand isn't the whole, so it can't be answered here
+	// Warned: a fact stands beside it that must be read first.
+	Warned bool
 }
 
 // textKeys hold the thing itself, in the order in which they are looked for.
@@ -44,10 +48,15 @@ func NewPayload(raw json.RawMessage) Payload {
 			break
 		}
 	}
+	// Metadata says how long the command is, since a long one is cut there.
+	if n, ok := members["command_bytes"].(float64); ok && int(n) != len(p.Text) {
+		p.Known = false
+	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if value := factValue(members[key]); value != "" {
-			p.Facts = append(p.Facts, Fact{factName(key), value})
+		if f := newFact(key, members[key]); f.Value != "" {
+			p.Facts = append(p.Facts, f)
 		}
+		p.Warned = p.Warned || warns(key, members[key])
 	}
 	return p
 }
@@ -58,7 +67,7 @@ func CallPayload(c *journal.Call) Payload {
 		return Payload{}
 	}
 	p := NewPayload(c.Input)
-	if !p.Known {
+	if p.Text == "" {
 		var buf bytes.Buffer
 		if json.Indent(&buf, c.Input, "", "  ") != nil {
 			return Payload{}
@@ -68,24 +77,61 @@ func CallPayload(c *journal.Call) Payload {
 	return p
 }
 
-// RequestPayload is what a request asks for: its metadata, and the call's input
-// where that says more. call may be nil.
+// RequestPayload is what a request asks for: the call's input where it is at
+// hand, since that is what would be run, with the facts of the request; else
+// what the request itself says. call may be nil.
 func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 	p := NewPayload(r.Metadata)
-	if p.Known {
+	from := CallPayload(call)
+	if !from.Known {
 		return p
 	}
-	from := CallPayload(call)
-	from.Facts = append(from.Facts, p.Facts...)
+	for _, f := range p.Facts {
+		if !slices.ContainsFunc(from.Facts, func(g Fact) bool { return g.Name == f.Name }) {
+			from.Facts = append(from.Facts, f)
+		}
+	}
+	from.Warned = p.Warned
 	return from
 }
 
-func factName(key string) string {
+// warns tells the members that a person must read before the buttons.
+func warns(key string, v any) bool {
+	yes, ok := v.(bool)
+	return ok && yes && (key == "same_as_unknown" || key == "always_asks")
+}
+
+// newFact says a member of an input or of metadata in words; no value: it says nothing.
+func newFact(key string, v any) Fact {
+	switch key {
+	case "command_bytes", "tool":
+		return Fact{}
+	case "directory":
+		return Fact{"Runs in", factValue(v)}
+	case "runs_as":
+		return Fact{"Runs as", factValue(v)}
+	case "timeout_s":
+		return Fact{"Ended after", factValue(v) + " s, if it runs that long"}
+	case "effect":
+		return Fact{"Effect", effectText(journal.ParseEffect(factValue(v)))}
+	case "always_asks":
+		return Fact{"Why you are asked", onlyIf(v, "It is always asked, whatever the rules say.")}
+	case "same_as_unknown":
+		return Fact{"Take care", onlyIf(v, "The same call was started before, and what became of it was not recorded. If it had happened, this would be the second time.")}
+	}
 	name := strings.ReplaceAll(key, "_", " ")
 	if name == "" {
-		return "Value"
+		name = "value"
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	first, size := utf8.DecodeRuneInString(name)
+	return Fact{string(unicode.ToUpper(first)) + name[size:], factValue(v)}
+}
+
+func onlyIf(v any, text string) string {
+	if yes, ok := v.(bool); ok && yes {
+		return text
+	}
+	return ""
 }
 
 func factValue(v any) string {
@@ -126,10 +172,9 @@ func (p Payload) Short() bool {
 	return p.Known && lines <= cardLines && size <= cardBytes && !hides
 }
 
-// Row reports whether the whole payload fits into a row of a table.
+// Row reports whether the payload can be read, and so answered, in a row of a table.
 func (p Payload) Row() bool {
-	_, size, _ := p.size()
-	return p.Short() && Lines(p.Text) == 1 && size <= rowBytes
+	return p.Short() && !p.Warned && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
 }
 
 // Hidden reports whether the payload holds characters that act or can't be seen.

@@ -1,0 +1,251 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/views/components"
+	"holdfast/views/pages"
+)
+
+// Sizes of the page of a session.
+const (
+	windowSize  = 50 // entries of the journal
+	autoRefresh = 60 // seconds
+)
+
+// showSession: GET /sessions/:id?before=SEQ&auto=60.
+func (s *Server) showSession(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return err
+	}
+	p, err := s.sessionPage(c, id)
+	if err != nil {
+		return err
+	}
+	return draw(c, http.StatusOK, pages.SessionPage(p))
+}
+
+// sessionPage makes the page of a session from one snapshot (RDR-1).
+func (s *Server) sessionPage(c *fiber.Ctx, id string) (pages.Session, error) {
+	var p pages.Session
+	before, err := queryInt(c, "before", 0)
+	if err != nil {
+		return p, err
+	}
+	snap, err := s.store.SessionPage(c.UserContext(), current(c).User.ID, id, before, windowSize)
+	if err != nil {
+		return p, err
+	}
+	v := viewerOf(c)
+	p.S, p.Window = sessionView(&snap.Session, v), before
+	if p.Frame, err = s.frame(c, p.S.Title(), "sessions", snap.Session.Now); err != nil {
+		return p, err
+	}
+	p.Prefix = p.S.TitlePrefix()
+	if c.Query("auto") == "60" {
+		p.Refresh = autoRefresh
+	}
+	p.Keys = pages.SessionKeys{Continue: newKey(), Archive: newKey()}
+	p.Entries = components.Entries(components.Window{SessionID: id, Events: snap.Events, Calls: snap.Calls, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now})
+	fillCards(&p, &snap)
+	p.Composer = components.Composer{Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: s.steers(c.UserContext(), p.S.State.Agent)}
+	return p, nil
+}
+
+// fillCards makes what stands above the journal and the queue below it.
+func fillCards(p *pages.Session, snap *store.SessionPage) {
+	now := snap.Session.Now
+	for _, r := range snap.Requests {
+		card := components.NewDecisionCard(r, snap.Calls[r.Tool.CallID], now, newKey())
+		card.Locked = p.Locked()
+		p.Requests = append(p.Requests, card)
+	}
+	for _, call := range snap.Unknown {
+		card := components.NewUnknownCard(call, now, newKey())
+		card.Locked = p.Locked()
+		p.Unknown = append(p.Unknown, card)
+	}
+	for _, id := range snap.Session.State.UnknownAttempts {
+		p.Attempts = append(p.Attempts, components.AttemptCard{ID: id, Key: newKey(), Locked: p.Locked()})
+	}
+	for _, q := range snap.Queue {
+		p.Queue = append(p.Queue, components.QueuedPrompt{
+			ID: q.Receipt.ID, Seq: q.Receipt.AdmittedSeq, At: q.Receipt.CreatedAt, Delivery: q.Receipt.Delivery, Text: q.Text, Key: newKey(),
+		})
+	}
+}
+
+// steers tells whether an agent takes text in mid-turn (PRO-4). It is for a
+// hint: if nobody can tell just now, the page says the usual.
+func (s *Server) steers(ctx context.Context, agent string) bool {
+	agents, err := s.agents(ctx)
+	if err != nil {
+		return true
+	}
+	return !slices.ContainsFunc(agents, func(a store.Agent) bool { return a.Name == agent && a.Steer == "after_turn" })
+}
+
+// submitPrompt: POST /sessions/:id/prompts.
+func (s *Server) submitPrompt(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return err
+	}
+	f, err := parseForm(c)
+	if err != nil {
+		return err
+	}
+	text, delivery := f.text("text"), f.word("delivery")
+	keep(c, kept{
+		Text: text, Action: "/sessions/" + id + "/prompts", Field: "text", Key: f.text("idempotency_key"), Session: id,
+		Fields: []pages.Field{{Name: "delivery", Value: delivery}},
+	})
+	key, err := f.key()
+	if err == nil {
+		err = s.limit(c)
+	}
+	var r journal.Receipt
+	if err == nil {
+		r, err = s.createPrompt(c.UserContext(), current(c).User.ID, id, key, text, delivery)
+	}
+	if err != nil {
+		return s.orNoSession(c, id, err)
+	}
+	n := noticeRecorded
+	if r.Replayed {
+		n = noticeAlready
+	}
+	return toSession(c, id, n, r.AdmittedSeq)
+}
+
+// submitWithdrawal: POST /prompts/:id/withdrawal. A repeat is the same answer (ADM-8).
+func (s *Server) submitWithdrawal(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "inp")
+	if err != nil {
+		return err
+	}
+	r, err := s.store.WithdrawPrompt(c.UserContext(), current(c).User.ID, id)
+	if err != nil {
+		return err
+	}
+	seq := s.recordedAs(c, r.SessionID, func(b journal.Body) bool {
+		w, ok := b.(*journal.PromptWithdrawn)
+		return ok && w.PromptID == id
+	})
+	return toSession(c, r.SessionID, noticeWithdrawn, seq)
+}
+
+// showStop: GET /sessions/:id/stop asks how to stop.
+func (s *Server) showStop(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return err
+	}
+	one, err := s.store.Session(c.UserContext(), current(c).User.ID, id)
+	if err != nil {
+		return err
+	}
+	if !one.State.TurnOpen() {
+		return toSession(c, id, noticeStopped, 0)
+	}
+	f, err := s.frame(c, "Stop this turn?", "sessions", one.Now)
+	if err != nil {
+		return err
+	}
+	return draw(c, http.StatusOK, pages.StopPage(pages.Stop{Frame: f, S: sessionView(&one, f.Viewer), Key: newKey()}))
+}
+
+// submitInterruption: POST /sessions/:id/interruption. Whether it is sent twice
+// or too late, the turn has ended as it was asked for.
+func (s *Server) submitInterruption(c *fiber.Ctx) error {
+	id, f, err := s.sessionForm(c)
+	if err != nil {
+		return err
+	}
+	mode, err := parseMode(f.word("mode"))
+	if err == nil {
+		err = s.store.RequestInterrupt(c.UserContext(), current(c).User.ID, id, mode)
+	}
+	if slugOf(err) == "no-open-turn" && s.endedByViewer(c, id) {
+		return toSession(c, id, noticeStopped, 0)
+	}
+	if err != nil {
+		return s.orNoSession(c, id, err)
+	}
+	seq := s.recordedAs(c, id, func(b journal.Body) bool {
+		_, ok := b.(*journal.InterruptRequested)
+		return ok
+	})
+	return toSession(c, id, noticeStopping, seq)
+}
+
+// endedByViewer reports whether the last turn was stopped by who asks now: then
+// this is the same form once more.
+func (s *Server) endedByViewer(c *fiber.Ctx, id string) bool {
+	one, err := s.store.Session(c.UserContext(), current(c).User.ID, id)
+	if err != nil {
+		return false
+	}
+	t := one.State.Turn
+	return t != nil && !t.Open && t.Outcome == journal.Stopped && t.EndedBy == current(c).User.ID
+}
+
+// sessionForm reads a form about a session.
+func (s *Server) sessionForm(c *fiber.Ctx) (string, form, error) {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return "", form{}, err
+	}
+	keep(c, kept{Session: id})
+	f, err := parseForm(c)
+	return id, f, err
+}
+
+// submitContinuation: POST /sessions/:id/continuation, and raises a limit if one is named.
+func (s *Server) submitContinuation(c *fiber.Ctx) error {
+	id, f, err := s.sessionForm(c)
+	if err != nil {
+		return err
+	}
+	limits, err := formLimits(f)
+	if err == nil {
+		err = s.store.Continue(c.UserContext(), current(c).User.ID, id, limits)
+	}
+	if slugOf(err) == "nothing-held" && s.continuedByViewer(c, id) {
+		return toSession(c, id, noticeContinued, 0)
+	}
+	if err != nil {
+		return s.orNoSession(c, id, err)
+	}
+	seq := s.recordedAs(c, id, func(b journal.Body) bool {
+		_, ok := b.(*journal.ContinuationRequested)
+		return ok
+	})
+	return toSession(c, id, noticeContinued, seq)
+}
+
+// continuedByViewer reports whether the turn that is open was continued already.
+func (s *Server) continuedByViewer(c *fiber.Ctx, id string) bool {
+	one, err := s.store.Session(c.UserContext(), current(c).User.ID, id)
+	return err == nil && one.State.TurnOpen() && one.State.Turn.Cause == journal.CauseContinuation
+}
+
+// submitArchive: POST /sessions/:id/archive.
+func (s *Server) submitArchive(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return err
+	}
+	keep(c, kept{Session: id})
+	if err := s.store.Archive(c.UserContext(), current(c).User.ID, id); err != nil {
+		return err
+	}
+	return toSession(c, id, noticeArchived, 0)
+}
