@@ -57,6 +57,8 @@ type cli struct {
 	Migrate migrateCmd       `cmd:"" help:"Bring the database up to date and leave."`
 	User    userCmd          `cmd:"" help:"Add, list and disable users, and make sign-in links."`
 	Token   tokenCmd         `cmd:"" help:"Make, list and revoke API tokens."`
+	Verify  verifyCmd        `cmd:"" help:"Check a journal, read-only, also while it is served."`
+	Export  exportCmd        `cmd:"" help:"Write a whole session as JSON."`
 	Version kong.VersionFlag `help:"Print the version and leave."`
 }
 
@@ -74,7 +76,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	left := -1
 	parser, err := kong.New(&c, kong.Name("holdfast"), kong.UsageOnError(), kong.Writers(s.out, s.err), kong.Resolvers(resolver(values)),
 		kong.Description("Durable missions for coding and data agents. Without a command: serve."),
-		kong.Exit(func(code int) { left = code }), kong.Vars{"version": "holdfast " + buildVersion()})
+		kong.Exit(func(code int) { left = code }), kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": "holdfast " + buildVersion()})
 	if err != nil {
 		return report(s, err)
 	}
@@ -85,7 +87,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	if err != nil {
 		return report(s, usageError{err.Error()})
 	}
-	return report(s, k.Run(ctx, &c.common, s))
+	return report(s, k.Run(&c.common, s))
 }
 
 // report says an error in one line and gives the exit code for it.

@@ -127,7 +127,8 @@ func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.Allowed
 	store.Crash("call.dispatched_before_commit")
 	a := store.Append{
 		RulesVersion: t.rules.Version,
-		Drafts:       []journal.Draft{draft(journal.Server(), &journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by, Process: &p})},
+		Drafts: append(t.supersede(c.ID, nil, "it needs no answer any more"),
+			draft(journal.Server(), &journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by, Process: &p})),
 	}
 	if c.Effect != journal.EffectRead {
 		a.Phase = journal.PhaseUncertain

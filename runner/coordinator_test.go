@@ -138,6 +138,85 @@ func TestRunner_GracefulStopAtABoundary(t *testing.T) {
 	})
 }
 
+// What doesn't reach a boundary in its grace is ended: cancelled, its turn
+// interrupted, nothing unknown, no claim left.
+//
+// proves COO-6 COO-7
+func TestRunner_GracefulStopEndsWhatRunsOn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.Grace = 100 * time.Millisecond })
+		b.fifo("gate")
+		r := b.start()
+		id := b.session(steps("echo $$ > pid; (setsid sh -c 'read y < gate; echo never >> log' &) ; read x < gate; echo never >> log"))
+		b.untilState(id, journal.StateWaiting) // setsid hides what it runs, so it is asked
+		b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyOnce})
+		b.until(id, "it began", func(store.Session) bool { return b.file("pid") != "" })
+		r.Stop()
+		v := b.untilState(id, journal.StateStopped)
+		if v.State.Turn.Outcome != journal.Interrupted || !v.State.Held || v.State.Unknowns() != 0 {
+			t.Errorf("turn %+v", v.State.Turn)
+		}
+		calls, err := s.Calls(t.Context(), b.owner, id)
+		if err != nil || calls[0].State != journal.CallCancelled {
+			t.Errorf("call %+v, %v", calls[0], err)
+		}
+		if b.file("log") != "" {
+			t.Error("the command went on")
+		}
+	})
+}
+
+// While the journal can't be written, output waits in its pipe and nothing is
+// lost or doubled.
+//
+// proves COO-10 JRN-5
+func TestRunner_WaitsForAJournalThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("echo one; read x < gate; echo two; echo two; echo effect >> log", "echo three"))
+		b.untilKind(id, journal.KindCallOutput, 1)
+		raw := db.SQL(t)
+		conn, err := raw.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := map[string]string{"sqlite": "BEGIN IMMEDIATE", "postgres": "BEGIN; LOCK TABLE event IN EXCLUSIVE MODE"}[db.Name]
+		if _, err := conn.ExecContext(t.Context(), lock); err != nil {
+			t.Fatal(err)
+		}
+		open(t, gate)
+		key := "refused-" + id
+		_, err = s.SubmitPrompt(t.Context(), b.owner, id, key, store.PromptInput{Text: steps("echo four"), Delivery: journal.Queue})
+		if !journal.Is(err, journal.Unavailable) {
+			t.Errorf("admission to a journal that can't be written: %v, want unavailable", err)
+		}
+		if _, err := s.Session(t.Context(), b.owner, id); err != nil {
+			t.Errorf("reading: %v", err)
+		}
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		v := b.untilState(id, journal.StateReady)
+		if got := b.output(id, 0) + b.file("log"); got != "one\ntwo\ntwo\neffect\n" || v.State.Unknowns() != 0 {
+			t.Errorf("output and effect %q", got)
+		}
+		if r, err := s.SubmitPrompt(t.Context(), b.owner, id, key, store.PromptInput{Text: steps("echo four"), Delivery: journal.Queue}); err != nil || r.Replayed {
+			t.Errorf("the same key afterwards: %+v, %v", r, err)
+		}
+		b.until(id, "the prompt that was sent again has run", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+	})
+}
+
 // A worker that can't reach the workspace doesn't claim its sessions; it goes on by itself once it can.
 //
 // proves WSP-1

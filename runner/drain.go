@@ -202,5 +202,12 @@ func (t *Turn) endTurn(ctx context.Context, end store.EndTurn) (released bool, e
 // moved reports that the turn isn't what was folded any more.
 func moved(err error) bool {
 	var je *journal.Error
-	return errors.As(err, &je) && je.Code == journal.Conflict && (je.Slug() == "turn-state" || je.Slug() == "call-state" || je.Slug() == "request-state")
+	if !errors.As(err, &je) || je.Code != journal.Conflict {
+		return false
+	}
+	switch je.Slug() {
+	case "turn-state", "call-state", "call-not-allowed", "request-state", "attempt-state":
+		return true
+	}
+	return false
 }

@@ -16,30 +16,19 @@ func quick(o *runner.Options) {
 }
 
 // steal takes the session over as another worker would after the lease has expired.
-func steal(t *testing.T, s *store.Store, id string) *journal.Claim {
-	t.Helper()
-	var old journal.Claim
-	if v, err := s.Session(t.Context(), mustOwner(t, s, id), id); err != nil || v.Claim == nil {
-		t.Fatalf("no claim to steal: %v", err)
-	} else {
-		old = *v.Claim
+func (b *bench) steal(id string) *journal.Claim {
+	b.t.Helper()
+	v, err := b.s.Session(b.t.Context(), b.owner, id)
+	if err != nil || v.Claim == nil {
+		b.t.Fatalf("no claim to steal: %v", err)
 	}
-	if err := s.ExpireClaim(t.Context(), &old); err != nil {
-		t.Fatal(err)
+	if err := b.s.ExpireClaim(b.t.Context(), v.Claim); err != nil {
+		b.t.Fatal(err)
 	}
-	if _, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, &old)}); err != nil {
-		t.Fatal(err)
+	if _, err := b.s.Recover(b.t.Context(), store.Recovery{Claim: storetest.MustLoad(b.t, b.s, v.Claim)}); err != nil {
+		b.t.Fatal(err)
 	}
-	return &old
-}
-
-func mustOwner(t *testing.T, s *store.Store, _ string) string {
-	t.Helper()
-	users, err := s.Users(t.Context())
-	if err != nil || len(users) == 0 {
-		t.Fatalf("users: %v", err)
-	}
-	return users[0].ID
+	return v.Claim
 }
 
 // A worker whose session was taken over ends what it runs and writes nothing more.
@@ -54,7 +43,7 @@ func TestRunner_EndsWhatItRunsWhenFenced(t *testing.T) {
 		r := b.start()
 		id := b.session(steps("echo $$ > pid; read x < gate; echo never >> log", "echo never >> log"))
 		b.untilKind(id, journal.KindCallDispatched, 1)
-		old := steal(t, s, id)
+		old := b.steal(id)
 		b.until(id, "the fenced drain has ended", func(store.Session) bool { return len(r.Active()) == 0 })
 		r.Stop() // waits for the child too
 		if got := b.file("log"); got != "" {

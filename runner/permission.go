@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -137,14 +138,20 @@ func (t *Turn) deny(ctx context.Context, c *journal.Call, denied []policy.Decisi
 		d := denied[0]
 		why = fmt.Sprintf("denied by the rule %s %s, for %s", d.Rule.Permission, d.Rule.Pattern, d.Resource.Value)
 	}
+	drafts := append(t.supersede(c.ID, nil, "the rules deny it now"), draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
+	return t.append(ctx, store.Append{Drafts: drafts})
+}
+
+// supersede cancels the pending requests of a call but for those to keep: what
+// they ask isn't what would be run, or nobody needs to answer any more.
+func (t *Turn) supersede(callID string, keep []string, why string) []journal.Draft {
 	var drafts []journal.Draft
-	for _, r := range t.fold.Requests(c.ID) {
-		if r.State == journal.RequestPending {
-			drafts = append(drafts, draft(journal.Server(), &journal.PermissionCancelled{ID: r.ID, Reason: "the rules deny it now"}))
+	for _, r := range t.fold.Requests(callID) {
+		if r.State == journal.RequestPending && !slices.Contains(keep, r.ID) {
+			drafts = append(drafts, draft(journal.Server(), &journal.PermissionCancelled{ID: r.ID, Reason: why}))
 		}
 	}
-	drafts = append(drafts, draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
-	return t.append(ctx, store.Append{Drafts: drafts})
+	return drafts
 }
 
 // answered matches what must be asked with what was answered. All of it allowed
@@ -153,7 +160,7 @@ func (t *Turn) deny(ctx context.Context, c *journal.Call, denied []policy.Decisi
 func (t *Turn) answered(ctx context.Context, c *journal.Call, in Shell, groups []policy.AskGroup, repeated bool) (*journal.AllowedBy, error) {
 	var drafts []journal.Draft
 	by := journal.AllowedBy{Type: journal.AllowedByPerson}
-	pending := false
+	var kept []string
 	for _, g := range groups {
 		digest := digestOf(c, t.fold.State.Workspace, g)
 		switch r := t.requestFor(c.ID, g.Permission, digest); {
@@ -164,21 +171,21 @@ func (t *Turn) answered(ctx context.Context, c *journal.Call, in Shell, groups [
 			}
 			drafts = append(drafts, asked)
 		case r.State == journal.RequestPending:
-			pending = true
+			kept = append(kept, r.ID)
 		default:
 			by.ID, by.Text = r.By, "allowed once, request "+r.ID
 		}
 	}
+	if len(drafts) == 0 && len(kept) == 0 {
+		return &by, nil
+	}
+	drafts = append(t.supersede(c.ID, kept, "what would be run has changed"), drafts...)
 	if len(drafts) > 0 {
 		if err := t.append(ctx, store.Append{Drafts: drafts}); err != nil {
 			return nil, err
 		}
-		pending = true
 	}
-	if pending {
-		return nil, ErrParked
-	}
-	return &by, nil
+	return nil, ErrParked
 }
 
 // requestFor finds the request that asks exactly this, pending or allowed.

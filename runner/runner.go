@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"holdfast/store"
 )
 
-// grace is how long a graceful stop lets running steps reach a boundary (COO-6).
-const grace = 15 * time.Second
+// stopGrace is how long a graceful stop lets running steps reach a boundary (COO-6).
+const stopGrace = 15 * time.Second
 
 // Options say how a worker works.
 type Options struct {
@@ -29,8 +30,9 @@ type Options struct {
 	MaxRunning    int
 	Lease, Renew  time.Duration
 	Sweep         time.Duration
-	Secrets       []string // masked in output (OWN-3)
-	Env           []string // of the commands
+	Grace         time.Duration // of a graceful stop; 0: 15 s
+	Secrets       []string      // masked in output (OWN-3)
+	Env           []string      // of the commands
 	Version       string
 }
 
@@ -63,6 +65,7 @@ func New(o Options) (*Runner, error) {
 	if o.MaxRunning < 1 || o.Sweep <= 0 {
 		return nil, errors.New("--max-running and --sweep must be positive")
 	}
+	o.Grace = cmp.Or(o.Grace, stopGrace)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("read the host's name: %w", err)
@@ -149,7 +152,7 @@ func (r *Runner) Stop() {
 		r.see(r.work)
 		quiet := make(chan struct{})
 		r.spawn(&r.loops, "stop", func() { r.drains.Wait(); close(quiet) })
-		t := time.NewTimer(grace)
+		t := time.NewTimer(r.o.Grace)
 		defer t.Stop()
 		select {
 		case <-quiet:

@@ -22,8 +22,7 @@ type Turn struct {
 	claim *journal.Claim
 	rules store.SessionRules
 	fold  *journal.Fold
-	plan  []journal.PlanItem
-	dirty bool // the plan isn't journalled yet
+	plan  []journal.PlanItem // journalled with the next fact, if it differs from the state's
 	limit *journal.LimitReached
 }
 
@@ -80,13 +79,11 @@ func (t *Turn) ID() string { return t.fold.State.Turn.ID }
 
 // SetPlan shows the agent's plan, whole. It is journalled with the next fact.
 func (t *Turn) SetPlan(plan []journal.PlanItem) {
-	if !slices.Equal(t.plan, plan) {
-		t.plan, t.dirty = slices.Clone(plan), true
-	}
+	t.plan = slices.Clone(plan)
 }
 
 func (t *Turn) pendingPlan() []journal.Draft {
-	if !t.dirty {
+	if slices.Equal(t.plan, t.fold.State.Plan) {
 		return nil
 	}
 	return []journal.Draft{draft(journal.Agent(), &journal.PlanUpdated{Plan: t.plan})}
@@ -172,7 +169,6 @@ func (t *Turn) append(ctx context.Context, a store.Append) error {
 	if err != nil {
 		return err
 	}
-	t.dirty = false
 	return t.apply(ctx, events)
 }
 

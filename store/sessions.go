@@ -385,3 +385,16 @@ func pageLimit(n int) int {
 	}
 	return min(n, 100)
 }
+
+// OwnerOf tells whose a session is, for administrative commands. Code: not_found.
+func (s *Store) OwnerOf(ctx context.Context, id string) (string, error) {
+	var owner string
+	err := s.read(ctx, func(q querier) error {
+		err := q.get(ctx, &owner, "SELECT owner_id FROM session WHERE id = ?", id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noSession()
+		}
+		return err
+	})
+	return owner, err
+}

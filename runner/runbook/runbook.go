@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -226,11 +227,14 @@ func (m *mission) run(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	m.mark(i, journal.PlanWaiting)
+	m.mark(i, journal.PlanRunning)
 	_, err := m.t.Call(ctx, runner.CallIntent{
 		Key: m.keys[i], Effect: b.Effect,
 		Input: runner.Shell{Command: b.Script, Shell: b.Shell, TimeoutS: int64(b.Timeout / time.Second)},
 	})
+	if errors.Is(err, runner.ErrParked) {
+		m.mark(i, journal.PlanWaiting)
+	}
 	return err
 }
 
