@@ -50,6 +50,7 @@ func (s *Server) sendOutput(c *fiber.Ctx) error {
 		return err
 	}
 	c.Set("X-Total-Bytes", strconv.FormatInt(out.Total, 10))
+	c.Set("X-Next-Offset", strconv.FormatInt(out.Next, 10)) // after a gap, where the middle was dropped
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	if isText(out.Data) {
 		c.Set(fiber.HeaderContentType, "text/plain; charset=utf-8")
@@ -59,7 +60,7 @@ func (s *Server) sendOutput(c *fiber.Ctx) error {
 
 // isText tells whether a piece is UTF-8, but for characters that its ends cut.
 func isText(b []byte) bool {
-	for n := 0; n < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); n++ {
+	for n := 1; n < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); n++ {
 		b = b[1:]
 	}
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {

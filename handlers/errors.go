@@ -2,9 +2,11 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -41,9 +43,26 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		return problem(c, status, e)
 	}
 	if s.renderError != nil && c.Path() != "/readyz" {
-		return s.renderError(c, status, e)
+		rerr := s.drawError(c, status, e)
+		if rerr == nil {
+			return nil
+		}
+		s.log.Error("draw an error page", slog.String("request_id", requestID(c)), slog.Any("error", rerr))
+		c.Response().ResetBody()
 	}
-	return c.SendString(e.Message + "\n")
+	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+	return c.Status(status).SendString(e.Message + "\n")
+}
+
+// drawError draws a page for an error. It is the last one who could panic: the
+// middleware that recovers has returned by now.
+func (s *Server) drawError(c *fiber.Ctx, status int, e *journal.Error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return s.renderError(c, status, e)
 }
 
 // isAPI tells whether a program asks.

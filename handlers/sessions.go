@@ -168,7 +168,8 @@ func (s *Server) apiAgents(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, http.StatusOK, itemsJSON[store.Agent]{agents})
+	items := each(agents, func(a store.Agent) agentJSON { return agentJSON{a.Name, a.Kind, a.Available, a.Reason} })
+	return sendJSON(c, http.StatusOK, itemsJSON[agentJSON]{items})
 }
 
 // apiCreateSession: POST /api/v1/sessions.

@@ -170,6 +170,13 @@ func newAttemptJSON(a *journal.Attempt) attemptJSON {
 	return attemptJSON{ID: a.ID, SessionID: a.SessionID, State: a.State, Resolution: journal.OrNil(string(a.Resolution))}
 }
 
+type agentJSON struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"`
+}
+
 type itemsJSON[T any] struct {
 	Items []T `json:"items"`
 }
