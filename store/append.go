@@ -92,8 +92,14 @@ type lockedRow struct {
 func (t *tx) lockFenced(ctx context.Context, c *journal.Claim, n int) (*locked, error) {
 	d := t.dialect()
 	var row lockedRow
-	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq + ? WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns+", "+d.now()+" AS now",
-		n, c.SessionID, c.ExecutionID, d.nowArg())
+	var err error
+	if n > 0 { // most appends, such as output, change nothing else of the row: flush then has nothing to write
+		err = t.get(ctx, &row, "UPDATE session SET next_seq = next_seq + ?, updated_at = "+d.now()+" WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns+", updated_at AS now",
+			n, d.nowArg(), c.SessionID, c.ExecutionID)
+	} else {
+		err = t.get(ctx, &row, "UPDATE session SET next_seq = next_seq WHERE id = ? AND execution_id = ? RETURNING "+sessionColumns+", "+d.now()+" AS now",
+			c.SessionID, c.ExecutionID, d.nowArg())
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, staleClaim(c.ExecutionID)
 	}

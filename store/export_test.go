@@ -27,3 +27,8 @@ func (s *Store) Writers() int { return len(s.writers) }
 
 // WriterOf tells which of them takes a session.
 func (s *Store) WriterOf(session string) int { return int(hash32(session)) % len(s.writers) }
+
+// Get reads one value.
+func (x Tx) Get(ctx context.Context, dest any, q string, args ...any) error {
+	return x.t.get(ctx, dest, q, args...)
+}
