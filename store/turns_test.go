@@ -1,0 +1,185 @@
+package store_test
+
+import (
+	"testing"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// proves COO-4
+func TestRequestInterrupt_WithoutAClaim(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		proposed := r.MustCall(t, s, journal.EffectEffect)
+		asked, request := r.MustAsk(t, s)
+		queued := storetest.MustPrompt(t, s, r.Owner, r.Session, "later", journal.Queue)
+		must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptNow))
+		evs := storetest.Events(t, s, r.Session)
+		b := storetest.Body[*journal.TurnEnded](t, evs)
+		if b.Outcome != journal.Stopped {
+			t.Errorf("got %+v", b)
+		}
+		for _, id := range []string{proposed, asked} {
+			c, err := s.Call(t.Context(), r.Owner, id)
+			must(t, err)
+			if c.State != journal.CallCancelled {
+				t.Errorf("a call is %s", c.State)
+			}
+		}
+		p, err := s.Request(t.Context(), r.Owner, request)
+		must(t, err)
+		if p.Request.State != journal.RequestCancelled {
+			t.Errorf("the request is %s", p.Request.State)
+		}
+		st := storetest.MustState(t, s, r.Session)
+		if !st.Held || st.Base != journal.StateStopped || len(st.Admitted) != 1 || st.Admitted[0].ID != queued.ID {
+			t.Errorf("the state is %+v", st)
+		}
+		raw := db.SQL(t)
+		before := db.RowCounts(t, raw)
+		err = s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptNow)
+		storetest.WantCode(t, err, journal.Conflict)
+		wantSame(t, before, db.RowCounts(t, raw))
+	})
+}
+
+// proves COO-4 COO-2 LEA-6
+func TestRequestInterrupt_WithAClaim(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		effect, read, done := r.MustDispatched(t, s, journal.EffectEffect), r.MustDispatched(t, s, journal.EffectRead), r.MustDispatched(t, s, journal.EffectEffect)
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "steer", journal.Steer)
+		sub := s.SubscribeWork()
+		defer sub.Close()
+		for range 2 { // asking again is the same answer
+			must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptBoundary))
+		}
+		hearWork(t, sub, r.Session)
+		must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptNow)) // more urgent
+		must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptBoundary))
+		if n := storetest.CountKind(storetest.Events(t, s, r.Session), journal.KindInterruptRequested); n != 2 {
+			t.Errorf("%d interrupts in the journal", n)
+		}
+		st := storetest.MustState(t, s, r.Session)
+		if st.Base != journal.StateStopping || st.Interrupt.Mode != journal.InterruptNow {
+			t.Errorf("the state is %+v", st)
+		}
+		list, err := s.Interrupted(t.Context(), []string{r.Session, "ses_none"})
+		if err != nil || len(list) != 1 {
+			t.Errorf("its keeper hears %v, %v", list, err)
+		}
+		wantPromoted(t, first(s.PromoteSteers(t.Context(), r.Claim)), false) // no new work
+		_, released, err := s.EndTurn(t.Context(), r.Claim, store.EndTurn{
+			Drafts: storetest.Drafts(storetest.Settle(done, journal.CallCancelled)), End: journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}, Actor: journal.Server(),
+		})
+		if err != nil || !released {
+			t.Fatalf("%v, %v", released, err)
+		}
+		for id, want := range map[string]journal.CallState{effect: journal.CallIsUnknown, read: journal.CallCancelled, done: journal.CallCancelled} {
+			c, err := s.Call(t.Context(), r.Owner, id)
+			must(t, err)
+			if c.State != want {
+				t.Errorf("a call is %s, want %s", c.State, want)
+			}
+		}
+		if list, err := s.Interrupted(t.Context(), []string{r.Session}); err != nil || len(list) != 0 {
+			t.Errorf("still interrupted: %v, %v", list, err)
+		}
+	})
+}
+
+// proves COO-5
+func TestEndTurn_LimitReached(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		for range 3 {
+			storetest.MustAppend(t, s, r.Claim, "", &journal.StepStarted{TurnID: r.Turn})
+		}
+		_, released, err := s.EndTurn(t.Context(), r.Claim, store.EndTurn{
+			End: journal.TurnEnded{Outcome: journal.LimitReach, Limit: "steps"}, Limit: &journal.LimitReached{Limit: "steps", Value: 3}, Actor: journal.Server(),
+		})
+		if err != nil || !released {
+			t.Fatalf("%v, %v", released, err)
+		}
+		evs := storetest.Events(t, s, r.Session)
+		wantKinds(t, evs[len(evs)-2:], journal.KindLimitReached, journal.KindTurnEnded)
+		must(t, s.Continue(t.Context(), r.Owner, r.Session, &journal.Limits{Steps: 4}))
+		f, _, err := s.Fold(t.Context(), r.Session)
+		must(t, err)
+		if f.Steps() != 0 || f.State.TurnLimits().Steps != 4 || len(f.Prompts) != 1 {
+			t.Errorf("%d steps of %+v, %d prompts", f.Steps(), f.State.TurnLimits(), len(f.Prompts))
+		}
+	})
+}
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		raw := db.SQL(t)
+		before := db.RowCounts(t, raw)
+		storetest.WantCode(t, s.Archive(t.Context(), r.Owner, r.Session), journal.Conflict)
+		wantSame(t, before, db.RowCounts(t, raw))
+		end(t, s, r.Claim, journal.Completed, true)
+		for range 2 {
+			must(t, s.Archive(t.Context(), r.Owner, r.Session))
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, r.Session), journal.KindSessionArchived); n != 1 {
+			t.Errorf("archived %d times", n)
+		}
+		before = db.RowCounts(t, raw)
+		_, err := s.SubmitPrompt(t.Context(), r.Owner, r.Session, "k", queue("x"))
+		storetest.WantSlug(t, err, "session-archived")
+		wantSame(t, before, db.RowCounts(t, raw))
+		ss, err := s.Session(t.Context(), r.Owner, r.Session)
+		must(t, err)
+		if state, _ := ss.Execution(); state != journal.StateClosed {
+			t.Errorf("the session is %s", state)
+		}
+	})
+}
+
+func TestBlock_LeavesWhatOthersMayRun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		b := journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: "no such folder", UnblockedBy: "the folder"}
+		blocked := func() int {
+			t.Helper()
+			list, err := s.Blocked(t.Context(), 10)
+			must(t, err)
+			return len(list)
+		}
+		must(t, s.Block(t.Context(), session, "w1", b)) // no work: nothing to park
+		storetest.MustPrompt(t, s, owner, session, "x", journal.Queue)
+		must(t, s.SeeWorker(t.Context(), store.Worker{ID: "w2", StateFolderID: "f", Host: "h", Agents: []store.Agent{{Name: "runbook", Kind: "runbook", Available: true}}}))
+		must(t, s.Block(t.Context(), session, "w1", b)) // another may be able to
+		if blocked() != 0 {
+			t.Fatal("blocked")
+		}
+		s.Skew(2 * storetest.Lease) // it wasn't seen any more
+		must(t, s.Block(t.Context(), session, "w1", b))
+		must(t, s.Block(t.Context(), session, "w1", b))
+		if blocked() != 1 {
+			t.Fatal("not blocked")
+		}
+		brief, err := s.Brief(t.Context(), session)
+		must(t, err)
+		if brief.Agent != "runbook" || brief.WorkspaceID != "wsp_1" {
+			t.Errorf("got %+v", brief)
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, session), journal.KindSessionBlocked); n != 1 {
+			t.Errorf("blocked %d times", n)
+		}
+		must(t, s.Unblock(t.Context(), session, journal.BlockWorkspace))
+		storetest.MustClaim(t, s, session, "w1")
+	})
+}
