@@ -118,7 +118,8 @@ func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error)
 	case !st.TurnOpen():
 		return t.open(ctx)
 	}
-	err = t.Boundary(ctx)
+	// A step that waited for its answer goes on first: a parked turn has no boundary (PRO-1).
+	err = t.boundary(ctx, len(st.Calls) == 0)
 	var result Result
 	if err == nil {
 		result, err = agent.Run(t.run.ctx, t)

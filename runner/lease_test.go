@@ -22,13 +22,18 @@ func (b *bench) steal(id string) *journal.Claim {
 	if err != nil || v.Claim == nil {
 		b.t.Fatalf("no claim to steal: %v", err)
 	}
-	if err := b.s.ExpireClaim(b.t.Context(), v.Claim); err != nil {
-		b.t.Fatal(err)
+	for {
+		if err := b.s.ExpireClaim(b.t.Context(), v.Claim); err != nil {
+			b.t.Fatal(err)
+		}
+		done, err := b.s.Recover(b.t.Context(), store.Recovery{Claim: storetest.MustLoad(b.t, b.s, v.Claim)})
+		if done {
+			return v.Claim
+		}
+		if !journal.Is(err, journal.Conflict) { // its keeper may have renewed it in between
+			b.t.Fatalf("recover: %v %v", done, err)
+		}
 	}
-	if _, err := b.s.Recover(b.t.Context(), store.Recovery{Claim: storetest.MustLoad(b.t, b.s, v.Claim)}); err != nil {
-		b.t.Fatal(err)
-	}
-	return v.Claim
 }
 
 // A worker whose session was taken over ends what it runs and writes nothing more.

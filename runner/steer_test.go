@@ -73,6 +73,38 @@ func TestRunner_SteerAfterTheLastStep(t *testing.T) {
 	})
 }
 
+// A parked turn has no boundary: a steer waits until the step that was asked about has settled.
+//
+// proves PRO-1 PER-6
+func TestRunner_SteerOfAParkedTurnWaits(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		id := b.session(steps("echo a", "echo b"), asking)
+		b.untilState(id, journal.StateWaiting)
+		asked := b.pending(id)[0]
+		steer := b.submit(id, "words", journal.Steer)
+		if v := b.untilState(id, journal.StateWaiting); len(v.State.Admitted) != 1 || b.pending(id)[0].ID != asked.ID {
+			t.Fatal("a message moved a parked turn")
+		}
+		b.decide(asked.ID, store.Decision{Reply: journal.ReplyOnce})
+		evs := b.untilKind(id, journal.KindPermissionAsked, 2)
+		settled, promoted := int64(0), int64(0)
+		for _, e := range evs {
+			switch {
+			case e.Kind == journal.KindCallSettled && settled == 0:
+				settled = e.Seq
+			case e.Kind == journal.KindPromptPromoted:
+				promoted = e.Seq
+			}
+		}
+		if settled == 0 || promoted < settled {
+			t.Errorf("the steer %s was promoted at #%d, the step settled at #%d", steer.ID, promoted, settled)
+		}
+	})
+}
+
 // proves PRO-5 PRO-6 COO-4 CAL-3
 func TestRunner_StopHoldsTheQueueUntilContinue(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,9 @@ func draft(actor journal.Actor, body journal.Body) journal.Draft {
 
 // Boundary is the moment between two steps (semantics §0): interrupts, the
 // server's stop and the bounds act here, and steers are promoted.
-func (t *Turn) Boundary(ctx context.Context) error {
+func (t *Turn) Boundary(ctx context.Context) error { return t.boundary(ctx, true) }
+
+func (t *Turn) boundary(ctx context.Context, promote bool) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (t *Turn) Boundary(ctx context.Context) error {
 		return context.Cause(t.run.ctx)
 	case t.r.stops():
 		return errDraining
-	case !st.Steers():
+	case !promote || !st.Steers():
 		return nil
 	}
 	if err := t.run.trust.wait(t.run.ctx); err != nil {

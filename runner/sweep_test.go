@@ -1,0 +1,96 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// lines is a log that a test reads while it is written.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.buf.String(), s)
+}
+
+// proves REC-8 REC-1
+func TestRunner_OneFailingRecoveryDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.OpenUnchecked(t) // one session is damaged on purpose
+		var log lines
+		b := setup(t, s, func(o *runner.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		var ids []string
+		for range 3 {
+			id := b.session(steps("echo a >> log"))
+			if c, err := s.Claim(t.Context(), store.ClaimRequest{SessionID: id, WorkerID: "wrk_dead", StateFolderID: b.opts.StateFolderID, Lease: time.Hour}); err != nil || c == nil {
+				t.Fatalf("claim: %v %v", c, err)
+			}
+			ids = append(ids, id)
+		}
+		raw := db.SQL(t)
+		db.MustExec(t, raw, "UPDATE session SET state = 'broken' WHERE id = ?", ids[0])
+		r := b.start()
+		for _, id := range ids[1:] {
+			b.untilState(id, journal.StateReady)
+		}
+		r.Sweep(t.Context())
+		if n := log.count("recover an execution"); n < 2 {
+			t.Errorf("the failed recovery was logged %d times in two sweeps, want it met again", n)
+		}
+	})
+}
+
+// A drain that failed is logged once, with session and cause; one that a person stopped isn't.
+//
+// proves COO-9
+func TestRunner_LogsAFailedDrainOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var log lines
+		var once sync.Once
+		b := setup(t, s, func(o *runner.Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			o.Agents = append(o.Agents, failing{name: "fails once", run: func(context.Context, *runner.Turn) (runner.Result, error) {
+				var err error
+				once.Do(func() { err = context.DeadlineExceeded })
+				return runner.Result{}, err
+			}})
+		})
+		b.fifo("gate")
+		r := b.start()
+		r.Wake("ses_gone")
+		failed := b.session("go", func(n *store.NewSession) { n.Agent = "fails once" })
+		b.untilState(failed, journal.StateReady)
+		stopped := b.session(steps("read x < gate"))
+		b.untilKind(stopped, journal.KindCallDispatched, 1)
+		if err := s.RequestInterrupt(t.Context(), b.owner, stopped, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(stopped, journal.StateStopped)
+		r.Stop()
+		if n := log.count("drain failed"); n != 2 || log.count("session not found: ses_gone") != 1 || log.count(failed) == 0 {
+			t.Errorf("%d failed drains in the log, want the missing session and the failed agent, once each:\n%s", n, log.buf.String())
+		}
+	})
+}
