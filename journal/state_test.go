@@ -1,0 +1,241 @@
+package journal
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// story folds bodies, one a second, and gives the state.
+func story(t *testing.T, bodies ...Body) *State {
+	t.Helper()
+	var s State
+	for i, b := range bodies {
+		ev := &Event{Seq: int64(i + 1), Time: int64(i+1) * 1000, Kind: b.Kind(), Actor: User("usr_1")}
+		if err := s.Apply(ev, b); err != nil {
+			t.Fatalf("#%d %s: %v", ev.Seq, b.Kind(), err)
+		}
+	}
+	return &s
+}
+
+var (
+	created  = &SessionCreated{Title: "t", Agent: "runbook"}
+	admitted = &PromptAdmitted{PromptID: "inp_1", Delivery: Queue}
+	started  = &TurnStarted{TurnID: "trn_1", Cause: CausePrompt}
+	promoted = &PromptPromoted{PromptID: "inp_1", TurnID: "trn_1"}
+	proposed = &CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: EffectEffect}
+	asked    = &PermissionAsked{ID: "per_1", Tool: ToolRef{CallID: "call_1"}}
+	replied  = &PermissionReplied{ID: "per_1", Reply: ReplyOnce}
+	sent     = &CallDispatched{CallID: "call_1", N: 1}
+	done     = &CallSettled{CallID: "call_1", State: CallSucceeded}
+	unknown  = &CallUnknown{CallID: "call_1"}
+	lost     = &StepRecovered{ExecutionID: "exe_1"}
+	ask      = &InterruptRequested{By: "usr_1", Mode: InterruptNow}
+)
+
+func ended(o Outcome) *TurnEnded { return &TurnEnded{TurnID: "trn_1", Outcome: o} }
+
+func resolved(then Then) *CallResolved {
+	return &CallResolved{CallID: "call_1", Outcome: Happened, Then: then}
+}
+
+// Each state of semantics §11 that the journal alone decides, and whether there is work.
+//
+// proves COO-2 PRO-5 CAL-6
+func TestState_Base(t *testing.T) {
+	t.Parallel()
+	running := []Body{created, admitted, started, promoted, proposed}
+	with := func(more ...Body) []Body { return append(append([]Body{}, running...), more...) }
+	for _, c := range []struct {
+		name  string
+		story []Body
+		base  ExecutionState
+		needs Needs
+		work  bool
+	}{
+		{"nothing asked", []Body{created}, StateIdle, NeedsNone, false},
+		{"withdrawn", []Body{created, admitted, &PromptWithdrawn{PromptID: "inp_1"}}, StateIdle, NeedsNone, false},
+		{"admitted", []Body{created, admitted}, StateQueued, NeedsNone, true},
+		{"turn open", running, StateQueued, NeedsNone, true},
+		{"waiting", with(asked), StateWaiting, NeedsDecision, false},
+		{"answered", with(asked, replied), StateQueued, NeedsNone, true},
+		{"request cancelled", with(asked, &PermissionCancelled{ID: "per_1"}), StateQueued, NeedsNone, true},
+		{"unknown", with(sent, lost, unknown), StateUncertain, NeedsReconcile, false},
+		{"unknown and a new prompt", with(sent, lost, unknown, &PromptAdmitted{PromptID: "inp_2"}), StateUncertain, NeedsReconcile, false},
+		{"resolved", with(sent, unknown, resolved(ThenContinue)), StateQueued, NeedsNone, true},
+		{"interrupt", with(sent, ask), StateStopping, NeedsNone, true},
+		{"interrupt of a parked turn", with(asked, ask), StateStopping, NeedsNone, true},
+		{"stopped", with(sent, ask, done, ended(Stopped)), StateStopped, NeedsNone, false},
+		{"stopped with a held queue", []Body{created, admitted, &PromptAdmitted{PromptID: "inp_2"}, started, promoted, ended(Stopped)}, StateStopped, NeedsNone, false},
+		{"a new prompt lifts the hold", with(done, ended(Stopped), &PromptAdmitted{PromptID: "inp_2"}), StateQueued, NeedsNone, true},
+		{"continue lifts the hold", with(done, ended(Failed), &ContinuationRequested{}, &TurnStarted{TurnID: "trn_2", Cause: CauseContinuation}), StateQueued, NeedsNone, true},
+		{"interrupted", with(done, ended(Interrupted)), StateStopped, NeedsNone, false},
+		{"failed", with(done, ended(Failed)), StateFailed, NeedsNone, false},
+		{"limit", with(done, ended(LimitReach)), StateLimitReached, NeedsNone, false},
+		{"completed", with(sent, done, ended(Completed)), StateReady, NeedsReview, false},
+		{"completed with a queue", append(with(&PromptAdmitted{PromptID: "inp_2"}, done), ended(Completed)), StateQueued, NeedsNone, true},
+		{"stay after the turn has ended", with(sent, unknown, ended(Stopped), &PromptAdmitted{PromptID: "inp_2"}, resolved(ThenStay)), StateStopped, NeedsNone, false},
+		{"blocked", with(&SessionBlocked{Cause: BlockAgent}), StateBlocked, NeedsBlocked, false},
+		{"unblocked", with(&SessionBlocked{Cause: BlockAgent}, &SessionUnblocked{Cause: BlockAgent}), StateQueued, NeedsNone, true},
+		{"archived", with(done, ended(Completed), &SessionArchived{}), StateClosed, NeedsNone, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := story(t, c.story...)
+			if s.Base != c.base || s.HasWork(1<<40) != c.work {
+				t.Errorf("base %s, work %v; want %s, %v", s.Base, s.HasWork(1<<40), c.base, c.work)
+			}
+			if s.Needs() != c.needs {
+				t.Errorf("needs %s, want %s", s.Needs(), c.needs)
+			}
+			b, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back State
+			if err := json.Unmarshal(b, &back); err != nil {
+				t.Fatal(err)
+			}
+			again, err := json.Marshal(&back)
+			if err != nil || string(again) != string(b) {
+				t.Errorf("the state doesn't survive storage:\n%s\n%s", b, again)
+			}
+		})
+	}
+}
+
+// proves REC-11
+func TestState_CountsRecoveriesWithoutProgress(t *testing.T) {
+	t.Parallel()
+	s := story(t, created, admitted, started, promoted, lost, lost, proposed, sent, done, lost)
+	if s.Recoveries != 1 {
+		t.Errorf("%d recoveries since the last settled step, want 1", s.Recoveries)
+	}
+	s = story(t, created, admitted, started, promoted, lost, lost, lost, &SessionBlocked{Cause: BlockRecovery}, &ContinuationRequested{})
+	if s.Recoveries != 0 || s.Blocked != nil {
+		t.Errorf("continue doesn't lift the block: %+v", s)
+	}
+}
+
+// What can't follow is refused, and the caller writes nothing.
+//
+// proves CAL-8 COO-4
+func TestState_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		story []Body
+		then  Body
+	}{
+		{"a second open turn", []Body{created, started}, started},
+		{"the end of no turn", []Body{created}, ended(Completed)},
+		{"the end of another turn", []Body{created, started}, &TurnEnded{TurnID: "trn_9"}},
+		{"a step without a turn", []Body{created}, &StepStarted{TurnID: "trn_1"}},
+		{"a call without a turn", []Body{created, started, ended(Stopped)}, proposed},
+		{"an interrupt without a turn", []Body{created}, ask},
+	} {
+		s := story(t, c.story...)
+		if err := s.Apply(&Event{Seq: 99, Time: 99}, c.then); !Is(err, Conflict) {
+			t.Errorf("%s: %v, want conflict", c.name, err)
+		}
+	}
+}
+
+func TestState_Execution(t *testing.T) {
+	t.Parallel()
+	const lease, now = 30_000, 1_000_000
+	claim := func(left int64) *Claim { return &Claim{ClaimedAt: 5, LeaseMS: lease, ExpiresAt: now + left} }
+	queued := story(t, created, admitted)
+	for _, c := range []struct {
+		name  string
+		state *State
+		claim *Claim
+		want  ExecutionState
+	}{
+		{"no claim", queued, nil, StateQueued},
+		{"live", queued, claim(lease), StateRunning},
+		{"one renewal late", queued, claim(lease / 2), StateRunning},
+		{"two renewals late", queued, claim(lease/3 - 1), StateUnconfirmed},
+		{"expired", queued, claim(-1), StateUnconfirmed},
+		{"all waits", story(t, created, admitted, started, promoted, proposed, asked), claim(lease), StateWaiting},
+		{"uncertain wins", story(t, created, admitted, started, promoted, proposed, sent, unknown), claim(lease), StateUncertain},
+		{"stopping wins", story(t, created, admitted, started, promoted, proposed, sent, ask), claim(lease), StateStopping},
+	} {
+		if got, _ := c.state.Execution(c.claim, now); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Every change of a call is conditional on the state that it leaves.
+//
+// proves CAL-3 CAL-4 CAL-8
+func TestCall_Moves(t *testing.T) {
+	t.Parallel()
+	settle := func(s CallState) Body { return &CallSettled{CallID: "call_1", State: s} }
+	moves := map[string]Body{
+		"ask": asked, "dispatch": &CallDispatched{CallID: "call_1", N: 1}, "settle": settle(CallSucceeded), "lose": unknown, "resolve": resolved(ThenStay), "evidence": &CallEvidence{CallID: "call_1"},
+	}
+	allowed := map[CallState]map[string]CallState{
+		CallIsProposed:   {"ask": CallIsWaiting, "dispatch": CallIsDispatched, "settle": CallSucceeded},
+		CallIsWaiting:    {"ask": CallIsWaiting, "dispatch": CallIsDispatched, "settle": CallSucceeded},
+		CallIsDispatched: {"settle": CallSucceeded, "lose": CallIsUnknown},
+		CallIsUnknown:    {"resolve": CallIsUnknown, "evidence": CallIsUnknown},
+		CallSucceeded:    {}, CallFailed: {}, CallCancelled: {}, CallIsRefused: {},
+	}
+	for from, ways := range allowed {
+		for name, body := range moves {
+			c := &Call{ID: "call_1", Effect: EffectEffect, State: from}
+			err := c.Apply(&Event{Time: 7}, body)
+			to, ok := ways[name]
+			switch {
+			case ok && (err != nil || c.State != to):
+				t.Errorf("%s, %s: %s, %v; want %s", from, name, c.State, err, to)
+			case !ok && !Is(err, Conflict):
+				t.Errorf("%s, %s: %v, want conflict", from, name, err)
+			}
+		}
+	}
+	for effect, again := range map[Effect]bool{EffectRead: true, EffectIdempotent: true, EffectEffect: false} {
+		c := &Call{ID: "call_1", Effect: effect, State: CallIsDispatched, N: 1}
+		if err := c.Apply(&Event{}, &CallDispatched{N: 2}); (err == nil) != again {
+			t.Errorf("a second dispatch of class %s: %v", effect, err)
+		}
+		if err := c.Apply(&Event{}, &CallDispatched{N: 2}); err == nil {
+			t.Errorf("class %s: a number was given twice", effect)
+		}
+	}
+	c := &Call{ID: "call_1", State: CallIsUnknown}
+	if err := c.Apply(&Event{}, resolved(ThenStay)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(&Event{}, resolved(ThenStay)); !Is(err, Conflict) {
+		t.Errorf("a second resolution: %v, want conflict", err)
+	}
+}
+
+// The first answer wins, and names itself to the second.
+//
+// proves PER-2 PER-6
+func TestRequest_FirstAnswerWins(t *testing.T) {
+	t.Parallel()
+	r := NewRequest(&Event{Time: 5}, asked)
+	if err := r.Apply(&Event{Time: 9}, &PermissionReplied{Reply: ReplyReject, Message: "no", By: "usr_1"}); err != nil || r.State != RequestRejectedWithFeedback {
+		t.Fatalf("%s, %v", r.State, err)
+	}
+	err := r.Apply(&Event{Time: 10}, replied)
+	if !Is(err, Conflict) {
+		t.Fatalf("a second answer: %v, want conflict", err)
+	}
+	answered, ok := err.(*Error).Extra["answered"].(map[string]any) //nolint:errorlint // its type is what is tested
+	if !ok || answered["by"] != "usr_1" || answered["at"] != int64(9) {
+		t.Errorf("the refusal names %v", answered)
+	}
+	gone := NewRequest(&Event{}, asked)
+	if err := gone.Apply(&Event{}, &PermissionCancelled{Reason: "stopped"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Apply(&Event{}, replied); !Is(err, Gone) {
+		t.Errorf("an answer to a cancelled request: %v, want gone", err)
+	}
+}
