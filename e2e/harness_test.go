@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds what a test waits for; it is met only by a test that fails.
-const patience = 60 * time.Second
+const patience = 15 * time.Second
 
 // binary is the product, built once for all tests.
 var binary string
@@ -251,6 +251,15 @@ func (w *world) wantEffect(name string, n int) {
 	w.t.Helper()
 	if got := w.effects()[name]; got != n {
 		w.t.Errorf("the effect %s happened %d times, want %d", name, got, n)
+	}
+}
+
+// script puts an executable into the workspace.
+func (w *world) script(name string, lines ...string) {
+	w.t.Helper()
+	text := "#!/bin/sh\n" + strings.Join(lines, "\n") + "\n"
+	if err := os.WriteFile(filepath.Join(w.work, name), []byte(text), 0o700); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"holdfast/store"
+	"holdfast/store/storetest"
 )
 
 // checkJournal holds what all servers of a world have left in its database
@@ -41,11 +44,26 @@ func (w *world) checkJournal() {
 		}
 	}
 	w.checkReceipts(db, byID)
+	w.verify()
 	if n := w.db.Count(w.t, db, "SELECT count(*) FROM session WHERE (execution_id IS NULL) <> (NOT EXISTS (SELECT 1 FROM claim c WHERE c.session_id = session.id AND c.execution_id = session.execution_id))"); n > 0 {
 		w.t.Errorf("LEA-10: %d sessions whose execution and claim are not one fact", n)
 	}
 	if n := w.db.Count(w.t, db, "SELECT count(*) FROM claim"); n > 0 && w.dirty == "" {
 		w.t.Errorf("I9: %d claims are left over", n)
+	}
+}
+
+// verify holds the journal against its own rebuild (JRN-4).
+func (w *world) verify() {
+	w.t.Helper()
+	s, err := store.Open(context.WithoutCancel(w.t.Context()), store.Options{URL: w.db.URL, Admin: true})
+	if err != nil {
+		w.t.Errorf("verify: %v", err)
+		return
+	}
+	storetest.CheckInvariants(w.t, s)
+	if err := s.Close(); err != nil {
+		w.t.Errorf("verify: %v", err)
 	}
 }
 
