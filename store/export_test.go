@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"holdfast/journal"
+)
 
 // Tx is a method's transaction, for tests that put statements of their own between those of others.
 type Tx struct{ t *tx }
@@ -32,3 +36,6 @@ func (s *Store) WriterOf(session string) int { return int(hash32(session)) % len
 func (x Tx) Get(ctx context.Context, dest any, q string, args ...any) error {
 	return x.t.get(ctx, dest, q, args...)
 }
+
+// Checksum is what the journal keeps beside an event.
+func Checksum(ev *journal.Event) int64 { return checksum(ev) }

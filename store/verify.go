@@ -213,7 +213,7 @@ func (o *verification) compareState() {
 		{"state", o.row.State, string(state)},
 		{"base", o.row.Base, string(o.st.Base)},
 		{"needs", o.row.Needs, string(o.st.Needs())},
-		{"interrupted", o.row.Interrupted, boolInt(o.st.TurnOpen() && o.st.Interrupt != nil)},
+		{"interrupted", o.row.Interrupted, interrupted(&o.st)},
 		{"runnable_at", o.row.RunnableAt, want},
 		{"title", o.row.Title, o.st.Title},
 		{"title_folded", o.row.TitleFolded, fold(o.st.Title)},

@@ -1,0 +1,205 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// states makes a session in each execution state, and gives its id by its name.
+func states(t *testing.T, s *store.Store, owner string) map[journal.ExecutionState][]string {
+	t.Helper()
+	out := map[journal.ExecutionState][]string{}
+	run := func() *storetest.Run {
+		r := &storetest.Run{Owner: owner, Session: storetest.MustSession(t, s, owner).ID}
+		r.Prompt = storetest.MustPrompt(t, s, owner, r.Session, "x", journal.Queue)
+		r.Claim = storetest.MustClaim(t, s, r.Session, "w")
+		r.Turn = storetest.MustPromote(t, s, r.Claim)
+		return r
+	}
+	is := func(state journal.ExecutionState, r *storetest.Run) { out[state] = append(out[state], r.Session) }
+
+	out[journal.StateIdle] = []string{storetest.MustSession(t, s, owner).ID}
+	queued := &storetest.Run{Session: storetest.MustSession(t, s, owner).ID}
+	storetest.MustPrompt(t, s, owner, queued.Session, "x", journal.Queue)
+	is(journal.StateQueued, queued)
+	for state, outcome := range map[journal.ExecutionState]journal.Outcome{
+		journal.StateReady: journal.Completed, journal.StateFailed: journal.Failed, journal.StateLimitReached: journal.LimitReach, journal.StateStopped: journal.Interrupted,
+	} {
+		r := run()
+		end(t, s, r.Claim, outcome, true)
+		is(state, r)
+	}
+	r := run()
+	end(t, s, r.Claim, journal.Completed, true)
+	must(t, s.Archive(t.Context(), owner, r.Session))
+	is(journal.StateClosed, r)
+	r = run()
+	r.MustUnknown(t, s)
+	is(journal.StateUncertain, r)
+	r = run()
+	must(t, s.RequestInterrupt(t.Context(), owner, r.Session, journal.InterruptNow))
+	is(journal.StateStopping, r)
+	is(journal.StateRunning, run())
+	r = run()
+	r.MustAsk(t, s)
+	is(journal.StateWaiting, r)
+	r = run() // waits, but its worker hasn't let go yet
+	storetest.MustAppend(t, s, r.Claim, "", storetest.Ask(store.NewID("per"), r.MustCall(t, s, journal.EffectEffect)))
+	is(journal.StateWaiting, r)
+	for _, effect := range []journal.Effect{journal.EffectRead, journal.EffectEffect} { // waits beside something that runs
+		r = run()
+		r.MustDispatched(t, s, effect)
+		storetest.MustAppend(t, s, r.Claim, "", storetest.Ask(store.NewID("per"), r.MustCall(t, s, journal.EffectEffect)))
+		is(journal.StateRunning, r)
+	}
+	r = run()
+	att := store.NewID("att")
+	storetest.MustAppend(t, s, r.Claim, "", &journal.AttemptPrepared{AttemptID: att, TurnID: r.Turn}, storetest.Ask(store.NewID("per"), r.MustCall(t, s, journal.EffectEffect)))
+	is(journal.StateRunning, r)
+	r = run()
+	att = store.NewID("att")
+	evs := storetest.MustAppend(t, s, r.Claim, "", &journal.AttemptPrepared{AttemptID: att, TurnID: r.Turn}, &journal.AttemptFailed{AttemptID: att, Retry: &journal.Retry{N: 1, Of: 3, At: 1 << 50}})
+	_, err := s.Release(t.Context(), r.Claim, evs[1].Seq)
+	must(t, err)
+	is(journal.StateRetrying, r)
+	blocked := &storetest.Run{Session: storetest.MustSession(t, s, owner).ID}
+	storetest.MustPrompt(t, s, owner, blocked.Session, "x", journal.Queue)
+	must(t, s.Block(t.Context(), blocked.Session, "w", journal.SessionBlocked{Cause: journal.BlockAgent}))
+	is(journal.StateBlocked, blocked)
+	return out
+}
+
+func TestSessions_FilterEqualsExecution(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		want := states(t, s, owner)
+		check := func(skew time.Duration, want map[journal.ExecutionState][]string) {
+			t.Helper()
+			s.Skew(skew)
+			for _, state := range journal.States() {
+				list, _, err := s.Sessions(t.Context(), owner, store.SessionQuery{State: state, Limit: 100})
+				must(t, err)
+				var got []string
+				for _, ss := range list {
+					got = append(got, ss.ID)
+					if is, since := ss.Execution(); is != state || since == 0 {
+						t.Errorf("after %s: the filter %s gave a session that is %s since %d", skew, state, is, since)
+					}
+				}
+				slices.Sort(got)
+				slices.Sort(want[state])
+				if !slices.Equal(got, want[state]) {
+					t.Errorf("after %s: the filter %s gave %v, want %v", skew, state, got, want[state])
+				}
+			}
+		}
+		check(0, want)
+		check(storetest.Lease/2, want)
+		late := map[journal.ExecutionState][]string{}
+		for state, ids := range want {
+			late[state] = slices.Clone(ids)
+		}
+		// Two of three renewals failed to come: every live claim, but those of the states that come before.
+		late[journal.StateUnconfirmed] = append(late[journal.StateRunning], want[journal.StateWaiting][1])
+		late[journal.StateRunning], late[journal.StateWaiting] = nil, want[journal.StateWaiting][:1]
+		if first := want[journal.StateWaiting][0]; first > want[journal.StateWaiting][1] {
+			t.Fatalf("ids aren't sortable: %s", first)
+		}
+		check(storetest.Lease-5*time.Second, late)
+		check(2*storetest.Lease, late)
+	})
+}
+
+func TestSessions_PagesSearchAndOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		var ids []string
+		for i := range 7 {
+			ids = append(ids, storetest.MustSession(t, s, owner, func(n *store.NewSession) { n.Title = fmt.Sprintf("Größe_%d%%", i) }).ID)
+		}
+		storetest.MustPrompt(t, s, owner, ids[2], "please MIGRATE it", journal.Queue)
+		all := func(q store.SessionQuery) (got []string) {
+			t.Helper()
+			q.Limit = 3
+			for {
+				list, next, err := s.Sessions(t.Context(), owner, q)
+				must(t, err)
+				for _, ss := range list {
+					got = append(got, ss.ID)
+				}
+				if q.Cursor = next; next == "" {
+					return got
+				}
+			}
+		}
+		newest := slices.Clone(ids)
+		slices.Reverse(newest)
+		if got := all(store.SessionQuery{}); !slices.Equal(got, newest) {
+			t.Errorf("got %v, want %v", got, newest)
+		}
+		for text, want := range map[string]int{"größe": 7, "GRÖSSE": 0, "e_3%": 1, "_": 7, "e%3": 0, "migrate": 1, "x": 0, `\`: 0, "'": 0} {
+			if got := all(store.SessionQuery{Text: text}); len(got) != want {
+				t.Errorf("%q found %d, want %d", text, len(got), want)
+			}
+		}
+		// Those that need their owner come first, then what runs or waits, then what is ready.
+		r := storetest.MustRun(t, s, "w")
+		_ = r
+		c := storetest.MustClaim(t, s, ids[2], "w")
+		turn := storetest.MustPromote(t, s, c)
+		run := storetest.Run{Owner: owner, Session: ids[2], Claim: c, Turn: turn}
+		run.MustAsk(t, s)
+		storetest.MustPrompt(t, s, owner, ids[4], "x", journal.Queue)
+		got := all(store.SessionQuery{NeedsFirst: true})
+		if len(got) != 7 || got[0] != ids[2] || got[1] != ids[4] {
+			t.Errorf("got %v, want first %s, then %s", got, ids[2], ids[4])
+		}
+		if got := all(store.SessionQuery{Needs: true}); !slices.Equal(got, []string{ids[2]}) {
+			t.Errorf("got %v", got)
+		}
+		for _, bad := range []store.SessionQuery{{Cursor: "x"}, {Cursor: "oops", NeedsFirst: true}, {Cursor: "o-1", NeedsFirst: true}} {
+			_, _, err := s.Sessions(t.Context(), owner, bad)
+			storetest.WantCode(t, err, journal.Invalid)
+		}
+	})
+}
+
+func TestSession_ShowsItsWorker(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		must(t, s.SeeWorker(t.Context(), store.Worker{ID: "w", StateFolderID: "fld_w", Host: "box", PID: 42, Places: 8}))
+		r := storetest.MustRun(t, s, "w")
+		ss, err := s.Session(t.Context(), r.Owner, r.Session)
+		must(t, err)
+		if ss.Host != "box" || ss.PID != 42 || ss.Claim == nil || ss.Claim.ExecutionID != r.Claim.ExecutionID || ss.Claim.Epoch != r.Claim.Epoch || ss.Now < ss.Claim.ClaimedAt {
+			t.Errorf("got %+v with %+v", ss, ss.Claim)
+		}
+		if ss.Rules.Preset != "ask_writes" || ss.Rules.Version != 1 {
+			t.Errorf("rules %+v", ss.Rules)
+		}
+		for _, w := range []store.Worker{{ID: "w", Running: 1, Draining: true}, {ID: "w2", StateFolderID: "fld_w", Host: "box"}} {
+			must(t, s.SeeWorker(t.Context(), w))
+		}
+		list, err := s.Workers(t.Context())
+		must(t, err)
+		if len(list) != 2 || !list[0].Draining || list[0].Running != 1 || list[0].PID != 42 {
+			t.Errorf("got %+v", list)
+		}
+		must(t, s.ForgetWorkers(t.Context(), "fld_w", "w2"))
+		if list, err = s.Workers(t.Context()); err != nil || len(list) != 1 || list[0].ID != "w2" {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		s.Skew(time.Hour)
+		if list, err = s.Workers(t.Context()); err != nil || len(list) != 0 {
+			t.Errorf("got %+v, %v", list, err)
+		}
+	})
+}
