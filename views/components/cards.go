@@ -1,6 +1,8 @@
 package components
 
 import (
+	"fmt"
+
 	"holdfast/journal"
 )
 
@@ -39,13 +41,31 @@ func (c DecisionCard) Shown() string {
 	return c.Payload.First()
 }
 
-// Resources are what the call was judged by, if that is more than its text.
+// maxResources and maxResource bound what a card shows of what a call was
+// judged by: it is beside the payload, which is what is allowed.
+const (
+	maxResources = 40
+	maxResource  = 500
+)
+
+// Resources are what the call was judged by, if that is more than its text. A
+// request's own page has all of them.
 func (c DecisionCard) Resources() []string {
-	r := c.Request.Resources
-	if len(r) == 1 && Line(r[0], 1<<20) == Line(c.Payload.Text, 1<<20) {
+	list := c.Request.Resources
+	if len(list) == 1 && Line(list[0], 1<<20) == Line(c.Payload.Text, 1<<20) {
 		return nil
 	}
-	return r
+	if c.Own {
+		return list
+	}
+	var out []string
+	for i, r := range list {
+		if i == maxResources {
+			return append(out, fmt.Sprintf("… %d more", len(list)-i))
+		}
+		out = append(out, Line(r, maxResource))
+	}
+	return out
 }
 
 // UnknownCard asks what became of one call.
@@ -64,6 +84,15 @@ type UnknownCard struct {
 // NewUnknownCard makes the card of a call whose outcome isn't recorded.
 func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
 	return UnknownCard{Call: c, Payload: CallPayload(c), Key: key, Now: now}
+}
+
+// where says on which host the call ran, and as which process.
+func (c UnknownCard) where() Phrase {
+	p := c.Call.Process
+	if p.PID == 0 {
+		return Say("Host ", Code(p.Host))
+	}
+	return Say("Host ", Code(p.Host), fmt.Sprintf(", process %d", p.PID))
 }
 
 // Choice is one of several answers, with what it means.

@@ -229,7 +229,7 @@ func (d *drawer) promptEntry(body journal.Body) (Entry, bool) {
 		}
 		return Entry{Class: "minor", Icon: "queue", Title: Say(d.whoDid(d.Viewer.ID) + what), Note: Say("“" + Line(textOf(b.Text), 80) + "”")}, true
 	case *journal.PromptPromoted:
-		note := "was delivered to the agent"
+		note := "delivered to the agent"
 		if b.Delivery == journal.Steer {
 			note = "steered the turn"
 		}

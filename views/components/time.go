@@ -34,6 +34,8 @@ func Took(ms int64) string {
 	switch {
 	case ms < 0:
 		return "0 s"
+	case ms < 100:
+		return "less than 0.1 s"
 	case ms < 10_000:
 		return fmt.Sprintf("%.1f s", float64(ms)/1000)
 	case s < 60:

@@ -1,0 +1,187 @@
+package components_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"holdfast/journal"
+	"holdfast/views/components"
+)
+
+func request(t *testing.T, command string, more map[string]any) *journal.Request {
+	t.Helper()
+	m := map[string]any{"tool": "shell", "command": command, "command_bytes": len(command), "directory": "/srv/work", "effect": "effect"}
+	for k, v := range more {
+		m[k] = v
+	}
+	meta, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &journal.Request{ID: "per_1", SessionID: "ses_1", Permission: "shell", Resources: []string{command}, Digest: "d1", Metadata: meta, State: journal.RequestPending, AskedAt: now, AskedSeq: 9}
+}
+
+func callOf(t *testing.T, command string) *journal.Call {
+	t.Helper()
+	in, err := json.Marshal(map[string]any{"command": command, "shell": "sh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &journal.Call{ID: "call_1", Tool: "shell", Input: in, ProposedSeq: 8, DispatchedAt: now, EndedAt: now}
+}
+
+// Nobody can allow what they can't read: the buttons stand only where the whole payload does.
+func TestAskCard_Buttons(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		command        string
+		more           map[string]any
+		call, own      bool
+		buttons, shown bool
+	}{
+		{name: "short", command: "make deploy", buttons: true, shown: true},
+		{name: "sixty lines", command: strings.Repeat("x\n", 57) + "x", buttons: true, shown: true},
+		{name: "too many lines", command: strings.Repeat("x\n", 61)},
+		{name: "too many bytes", command: strings.Repeat("x", 9000)},
+		{name: "bidirectional", command: "echo safe \u202e"},
+		{name: "control", command: "echo \x1b[2J"},
+		{name: "hidden in a fact", command: "make", more: map[string]any{"directory": "/srv/\u202ework"}},
+		{name: "cut in the request", command: "make", more: map[string]any{"command_bytes": 99_999}},
+		{name: "cut in the request, whole in the call", command: "make", more: map[string]any{"command_bytes": 99_999}, call: true, buttons: true, shown: true},
+		{name: "cut, on its own page without its call", command: "make", more: map[string]any{"command_bytes": 99_999}, own: true, shown: true},
+		{name: "long on its own page", command: strings.Repeat("x\n", 500), own: true, buttons: true, shown: true},
+		{name: "bidirectional on its own page", command: "echo safe \u202e", own: true, buttons: true, shown: true},
+		{name: "nothing is known", command: "", more: map[string]any{}, own: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var call *journal.Call
+			if tt.call {
+				call = callOf(t, tt.command)
+			}
+			card := components.NewDecisionCard(request(t, tt.command, tt.more), call, now, "key-1")
+			card.Own = tt.own
+			doc := render(t, components.AskCard(card))
+			if got := doc.Find("button").Length(); (got == 2) != tt.buttons || (got != 0) != tt.buttons {
+				t.Errorf("%d buttons, want them: %v", got, tt.buttons)
+			}
+			if got := doc.Find(`a[href="/permissions/per_1"]`).Length() > 0; !tt.buttons && !got {
+				t.Error("no way to where it can be answered")
+			}
+			if tt.buttons {
+				form := doc.Find("form")
+				action, _ := form.Attr("action")
+				if action != "/permissions/per_1/decision" || form.Find(`input[name=digest][value=d1]`).Length() != 1 || form.Find(`input[name=idempotency_key][value=key-1]`).Length() != 1 {
+					t.Error("the form doesn't say what was read, or has no key")
+				}
+			}
+			shown := strings.TrimSuffix(strings.TrimPrefix(doc.Find(`[data-testid=payload]`).Text(), "\n"), "\n")
+			want := strings.TrimSuffix(strings.NewReplacer("\u202e", `\u202e`, "\x1b", `\x1b`).Replace(tt.command), "\n")
+			if (shown == want && want != "") != tt.shown && !strings.Contains(tt.name, "bidirectional") && !strings.Contains(tt.name, "control") && !strings.Contains(tt.name, "cut") && !strings.Contains(tt.name, "fact") {
+				t.Errorf("shows %d bytes of %d", len(shown), len(want))
+			}
+			if strings.ContainsAny(doc.Text(), "\u202e\x1b") {
+				t.Error("a character that acts is in the page")
+			}
+		})
+	}
+}
+
+func TestAskCard_Warnings(t *testing.T) {
+	t.Parallel()
+	card := components.NewDecisionCard(request(t, "make", map[string]any{"same_as_unknown": true}), nil, now, "k")
+	if got := text(render(t, components.AskCard(card)).Find(".kv")); !strings.Contains(got, "this would be the second time") {
+		t.Errorf("no warning that it may have happened: %s", got)
+	}
+	if card.Payload.Row() {
+		t.Error("it can be answered from a row, where the warning isn't")
+	}
+	plain := components.NewDecisionCard(request(t, "make", nil), nil, now, "k")
+	if got := text(render(t, components.AskCard(plain)).Find(".kv")); strings.Contains(got, "second time") || strings.Contains(got, "Judged as") {
+		t.Errorf("a plain one warns: %s", got)
+	}
+	for command, want := range map[string]bool{"make": true, "a\nb": false, strings.Repeat("x", 121): false, strings.Repeat("x", 120): true, "x\u200b": false} {
+		if got := components.NewDecisionCard(request(t, command, nil), nil, now, "k").Payload.Row(); got != want {
+			t.Errorf("%.20q in a row: %v", command, got)
+		}
+	}
+}
+
+func TestUnknownCallCard(t *testing.T) {
+	t.Parallel()
+	call := callOf(t, "kubectl rollout restart")
+	call.Evidence = []journal.Evidence{{Type: "output", Text: "No output was captured."}}
+	call.Process = &journal.Process{Host: "build-2", PID: 7}
+	doc := render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "key-1")))
+	if doc.Find("input[type=radio][name=outcome]").Length() != 4 || doc.Find("input[checked]").Length() != 0 {
+		t.Error("an outcome is missing, or chosen already")
+	}
+	var then []string
+	doc.Find("button[name=then]").Each(func(_ int, b *goquery.Selection) { then = append(then, b.AttrOr("value", "")) })
+	if fmt.Sprint(then) != "[continue stay]" {
+		t.Errorf("buttons %v", then)
+	}
+	if got := strings.ToLower(text(doc.Selection)); strings.Contains(got, "retry") || !strings.Contains(got, "may still be running") || !strings.Contains(got, "no output was captured.") || !strings.Contains(got, "host build-2, process 7") {
+		t.Errorf("the card says %q", got)
+	}
+	again := components.NewUnknownCard(call, now, "key-1")
+	again.Outcome, again.Evidence, again.Problem, again.Field = "in_part", "\nhalf", "Say how you know", "evidence"
+	doc = render(t, components.UnknownCallCard(again))
+	if doc.Find("input[checked]").AttrOr("value", "") != "in_part" || doc.Find("textarea").Text() != "\nhalf" || !strings.Contains(text(doc.Find(".problem")), "Error: Say how you know") {
+		t.Error("what was typed is lost, or what is wrong isn't said")
+	}
+	again.Locked = true
+	if render(t, components.UnknownCallCard(again)).Find("form").Length() != 0 {
+		t.Error("a page that reloads by itself has a form to lose text from")
+	}
+}
+
+// proves PRO-4
+func TestComposer_SaysWhatWillHappen(t *testing.T) {
+	t.Parallel()
+	open := begun(t).dispatch().session()
+	for name, tt := range map[string]struct {
+		c            components.Composer
+		queue, steer string
+		buttons      int
+	}{
+		"idle":              {components.Composer{Session: newStory(t).session()}, "as soon as a worker is free", "", 1},
+		"open":              {components.Composer{Session: open, Steers: true}, "when this turn has ended", "next safe point of this turn", 2},
+		"open, others wait": {components.Composer{Session: open, Steers: true, Waiting: 2}, "after 2 messages that already wait", "next safe point", 2},
+		"no text mid-turn":  {components.Composer{Session: open}, "when this turn has ended", "takes no text in the middle of a turn", 2},
+		"waiting":           {components.Composer{Session: begun(t).ask().session(), Steers: true}, "when this turn has ended", "answers no request", 2},
+		"uncertain":         {components.Composer{Session: begun(t).dispatch().add(journal.Server(), &journal.CallUnknown{CallID: "call_1"}).session(), Steers: true}, "once the unknown outcome has been reconciled", "kept until the unknown outcome", 2},
+		"held":              {components.Composer{Session: begun(t).end(journal.TurnEnded{Outcome: journal.Failed}, journal.Agent()).session(), Waiting: 1}, "1 held message will be delivered first", "", 1},
+	} {
+		doc := render(t, components.MessageForm(tt.c))
+		if got := text(doc.Find("#queue-hint")); !strings.Contains(got, tt.queue) {
+			t.Errorf("%s: queue says %q, want %q", name, got, tt.queue)
+		}
+		if got := text(doc.Find("#steer-hint")); !strings.Contains(got, tt.steer) || (tt.steer == "" && got != "") {
+			t.Errorf("%s: steer says %q, want %q", name, got, tt.steer)
+		}
+		if got := doc.Find("button[name=delivery]").Length(); got != tt.buttons {
+			t.Errorf("%s: %d buttons, want %d", name, got, tt.buttons)
+		}
+	}
+}
+
+func TestHeldNotice_RaisesTheLimit(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]string{"steps": "200", "wall_s": "28800"} {
+		s := begun(t).end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: limit}, journal.Server()).session()
+		doc := render(t, components.HeldNotice(s, "key-1", false))
+		if got := doc.Find("input[name="+limit+"]").AttrOr("value", ""); got != want {
+			t.Errorf("%s: offers %q, want %q", limit, got, want)
+		}
+	}
+	s := begun(t).end(journal.TurnEnded{Outcome: journal.Failed}, journal.Agent()).session()
+	if render(t, components.HeldNotice(s, "key-1", false)).Find("input[type=text]").Length() != 0 {
+		t.Error("a failed turn offers to raise a limit")
+	}
+}
