@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// plan is how much is measured.
+type plan struct {
+	rounds int           // of which the median is taken
+	slice  time.Duration // of one side in one round
+	long   int64         // events of the long session of B6
+	opens  int           // windows that are opened in a round of B6
+	starts int           // of the binary
+}
+
+var (
+	fullPlan  = plan{rounds: 7, slice: 1200 * time.Millisecond, long: 100_000, opens: 100, starts: 5}
+	shortPlan = plan{rounds: 3, slice: 150 * time.Millisecond, long: 5_000, opens: 20, starts: 3}
+)
+
+// bench is one run.
+type bench struct {
+	plan
+	out      *report
+	dir      string // all that the run writes, gone at its end
+	binary   string
+	postgres string // a superuser's URL, or ""
+	chosen   []string
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	short := flags.Bool("short", false, "take seconds, to see that it works: the figures mean nothing")
+	only := flags.String("only", "", "run these alone, such as B1,B3")
+	binary := flags.String("binary", "", "measure this binary instead of building one")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	b := &bench{plan: fullPlan, out: &report{w: os.Stdout}, binary: *binary, postgres: os.Getenv("TEST_POSTGRES_URL")}
+	if *short {
+		b.plan = shortPlan
+	}
+	if *only != "" {
+		b.chosen = strings.Split(*only, ",")
+	}
+	if b.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.binary == "" {
+		b.binary = filepath.Join(b.dir, "holdfast")
+		if err := build(ctx, b.binary); err != nil {
+			return err
+		}
+	}
+	return b.all(ctx)
+}
+
+func (b *bench) all(ctx context.Context) error {
+	if err := b.facts(ctx); err != nil {
+		return err
+	}
+	steps := []struct {
+		id string
+		fn func(context.Context) error
+	}{
+		{"B1", func(ctx context.Context) error { return b.admission(ctx, "B1", sqlite) }},
+		{"B2", func(ctx context.Context) error { return b.admission(ctx, "B2", postgres) }},
+		{"B3", b.appends},
+		{"B6", b.windows},
+		{"B11", b.footprint},
+	}
+	for _, s := range steps {
+		if !b.picks(s.id) {
+			continue
+		}
+		if err := s.fn(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.id, err)
+		}
+	}
+	return b.out.err
+}
+
+func (b *bench) picks(id string) bool {
+	if id == "B2" && b.postgres == "" {
+		b.out.line("B2 was left out: TEST_POSTGRES_URL names no server (make bench brings one).")
+		return false
+	}
+	if len(b.chosen) == 0 {
+		return true
+	}
+	for _, c := range b.chosen {
+		if strings.EqualFold(strings.TrimSpace(c), id) {
+			return true
+		}
+	}
+	return false
+}
