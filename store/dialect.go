@@ -94,6 +94,13 @@ func fsyncFailed(err error) bool {
 	return errors.As(err, &se) && (se.Code() == sqlite3.SQLITE_IOERR_FSYNC || se.Code() == sqlite3.SQLITE_IOERR_DIR_FSYNC)
 }
 
+// noTransaction reports that a ROLLBACK found nothing to undo: SQLite undoes a
+// transaction by itself when the disk is full. The connection is good.
+func noTransaction(err error) bool {
+	var se *sqlite.Error
+	return errors.As(err, &se) && se.Code() == sqlite3.SQLITE_ERROR
+}
+
 // unavailable reports errors that mean: the journal can't be used now, though it may later.
 func unavailable(err error) bool {
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

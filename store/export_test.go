@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"runtime"
 
 	"holdfast/journal"
 )
@@ -39,3 +40,10 @@ func (x Tx) Get(ctx context.Context, dest any, q string, args ...any) error {
 
 // Checksum is what the journal keeps beside an event.
 func Checksum(ev *journal.Event) int64 { return checksum(ev) }
+
+// AwaitQueued returns when n requests wait for the writer of a session.
+func (s *Store) AwaitQueued(session string, n int) {
+	for w := s.writers[s.WriterOf(session)]; len(w.queue) < n; {
+		runtime.Gosched()
+	}
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -34,11 +35,12 @@ type hub struct {
 	readers map[string]map[chan struct{}]struct{}
 	work    map[*WorkSub]struct{}
 	outbox  map[string]Wake // for other processes; nil on SQLite
+	origin  string          // names this process: it has heard of its own commits already
 	kick    chan struct{}
 }
 
 func newHub(remote bool) *hub {
-	h := &hub{readers: map[string]map[chan struct{}]struct{}{}, work: map[*WorkSub]struct{}{}, kick: make(chan struct{}, 1)}
+	h := &hub{readers: map[string]map[chan struct{}]struct{}{}, work: map[*WorkSub]struct{}{}, origin: rand.Text(), kick: make(chan struct{}, 1)}
 	if remote {
 		h.outbox = map[string]Wake{}
 	}
@@ -167,7 +169,7 @@ func (h *hub) takeOutbox() []string {
 		if w.Work {
 			work = "w"
 		}
-		out = append(out, fmt.Sprintf("%s:%d:%s", w.Session, w.Seq, work))
+		out = append(out, fmt.Sprintf("%s:%d:%s:%s", w.Session, w.Seq, work, h.origin))
 	}
 	clear(h.outbox)
 	return out
@@ -231,7 +233,7 @@ func (s *Store) listen(ctx context.Context) {
 
 func (s *Store) heard(payload string) {
 	parts := strings.Split(payload, ":")
-	if len(parts) != 3 {
+	if len(parts) != 4 || parts[3] == s.hub.origin {
 		return
 	}
 	seq, err := strconv.ParseInt(parts[1], 10, 64)

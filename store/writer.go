@@ -60,6 +60,9 @@ func newWriter(s *Store) *writer {
 func (s *Store) write(ctx context.Context, session string, fn func(context.Context, *tx) error) error {
 	r := &request{session: session, fn: fn, done: make(chan error, 1)}
 	w := s.writers[int(hash32(session))%len(s.writers)]
+	if ctx.Err() != nil { // below, chance would decide
+		return ours(context.Cause(ctx))
+	}
 	select {
 	case <-s.stop:
 		return ours(sql.ErrConnDone)
@@ -284,7 +287,7 @@ func (w *writer) raw(ctx context.Context, q string) error {
 func (w *writer) rollback() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.s.base), 5*time.Second)
 	defer cancel()
-	if err := w.raw(ctx, "ROLLBACK"); err != nil {
+	if err := w.raw(ctx, "ROLLBACK"); err != nil && !noTransaction(err) {
 		w.drop()
 	}
 }
