@@ -448,10 +448,11 @@ func (j journal) output(callID string) string {
 	return b.String()
 }
 
+// dump is the end of a journal, for the message of a test that fails.
 func (j journal) dump() string {
 	var b strings.Builder
-	for i := range j {
-		fmt.Fprintf(&b, "%d %s %s\n", j[i].Seq, j[i].Kind, tail(string(j[i].Data), 300))
+	for i := max(0, len(j)-80); i < len(j); i++ {
+		fmt.Fprintf(&b, "%d %s %s\n", j[i].Seq, j[i].Kind, tail(string(j[i].Data), 200))
 	}
 	return b.String()
 }
