@@ -11,8 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/alexedwards/argon2id"
-
+	"holdfast/handlers"
 	"holdfast/journal"
 	"holdfast/store"
 )
@@ -159,7 +158,7 @@ func hashPassword(p string) (string, error) {
 	if len(p) < 8 {
 		return "", errors.New("a password needs at least 8 characters")
 	}
-	return argon2id.CreateHash(p, argon2id.DefaultParams)
+	return handlers.HashPassword(p)
 }
 
 type userListCmd struct{}
