@@ -70,6 +70,9 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	if block := r.unable(brief); block != nil {
 		return nil, nil, r.store.Block(ctx, run.session, r.o.WorkerID, *block)
 	}
+	if err := r.recoverExpired(ctx, run.session); err != nil {
+		return nil, nil, err
+	}
 	started := time.Now()
 	claim, err := r.store.Claim(ctx, store.ClaimRequest{SessionID: run.session, WorkerID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Lease: r.o.Lease})
 	if err != nil || claim == nil {

@@ -84,6 +84,16 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	return err
 }
 
+// recoverExpired recovers a session's expired claim as a sweep does. A wake may
+// come before the sweep; claiming alone would conclude, too, but end nothing.
+func (r *Runner) recoverExpired(ctx context.Context, session string) error {
+	c, err := r.store.ExpiredClaim(ctx, session)
+	if err != nil || c == nil {
+		return err
+	}
+	return r.recoverOne(ctx, *c)
+}
+
 // endLeftover ends the processes of a call that its execution left on this host,
 // and says what is known of them.
 func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Evidence {

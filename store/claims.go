@@ -222,6 +222,26 @@ func (s *Store) ExpiredClaims(ctx context.Context, limit int) ([]journal.Claim, 
 	return out, err
 }
 
+// ExpiredClaim gives the claim on a session if its lease has ended, else nil.
+func (s *Store) ExpiredClaim(ctx context.Context, sessionID string) (*journal.Claim, error) {
+	var out *journal.Claim
+	err := s.read(ctx, func(q querier) error {
+		out = nil
+		var row claimRow
+		d := q.dialect()
+		err := q.get(ctx, &row, "SELECT "+claimColumns+" FROM claim WHERE session_id = ? AND expires_at <= "+d.now(), sessionID, d.nowArg())
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			c := row.claim()
+			out = &c
+		}
+		return err
+	})
+	return out, err
+}
+
 // Runnable lists sessions without a claim that have work (REC-9), the longest waiting first.
 func (s *Store) Runnable(ctx context.Context, limit int) ([]string, error) {
 	var out []string
@@ -372,8 +392,13 @@ func (s *Store) EndTurn(ctx context.Context, c *journal.Claim, e EndTurn) (event
 		if released, err = l.release(ctx, c, e.Release); err != nil {
 			return err
 		}
-		return l.flush(ctx)
+		err = l.flush(ctx)
+		Crash("endturn.before_commit")
+		return err
 	})
+	if err == nil {
+		Crash("endturn.after_commit")
+	}
 	return events, released, err
 }
 
