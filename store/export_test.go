@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"runtime"
+
+	"github.com/jmoiron/sqlx"
 
 	"holdfast/journal"
 )
@@ -46,4 +49,13 @@ func (s *Store) AwaitQueued(session string, n int) {
 	for w := s.writers[s.WriterOf(session)]; len(w.queue) < n; {
 		runtime.Gosched()
 	}
+}
+
+// CheckDurable reads the settings of a SQLite file back, as Open does.
+func CheckDurable(ctx context.Context, dsn string) error {
+	db, err := sqlx.Open("sqlite", dsn)
+	if err != nil {
+		return err
+	}
+	return errors.Join((&Store{w: db}).checkDurable(ctx), db.Close())
 }
