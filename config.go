@@ -125,6 +125,11 @@ func flagNames(n *kong.Node) []string {
 
 func (r fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	v, ok := r.values[flag.Name]
+	for _, name := range flag.Envs {
+		if _, set := os.LookupEnv(name); set { // the environment counts before the file; kong would have it the other way round
+			ok = false
+		}
+	}
 	if !ok {
 		return nil, nil
 	}
