@@ -51,8 +51,12 @@ func current(c *fiber.Ctx) identity { return c.Locals(keyIdentity).(identity) }
 // guard puts a route's access in front of its handler, and a deadline on its context.
 func (s *Server) guard(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		ctx, cancel := context.WithTimeout(c.UserContext(), requestTime)
-		defer cancel()
+		outer := c.UserContext()
+		ctx, cancel := context.WithTimeout(outer, requestTime)
+		defer func() { // a page for an error is drawn after this, under a context that hasn't ended
+			cancel()
+			c.SetUserContext(outer)
+		}()
 		c.SetUserContext(ctx)
 		if r.access == owner {
 			if err := s.requireOwner(c, r.need); err != nil {

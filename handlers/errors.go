@@ -28,6 +28,8 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	setHeaders(c)            // fiber comes here without the middleware for what it refuses itself
 	c.Response().ResetBody() // half a page may be in it
 	switch {
+	case status == http.StatusRequestEntityTooLarge, status == http.StatusRequestHeaderFieldsTooLarge:
+		linger(c)
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", slog.String("request_id", requestID(c)), slog.String("method", c.Method()), slog.String("route", c.Route().Path), slog.Any("error", err))
 	case status == http.StatusServiceUnavailable:
@@ -65,8 +67,11 @@ func (s *Server) drawError(c *fiber.Ctx, status int, e *journal.Error) (err erro
 	return s.renderError(c, status, e)
 }
 
-// isAPI tells whether a program asks.
-func isAPI(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), "/api/") || c.Path() == "/api" }
+// isAPI tells whether a program asks. Of a request that was refused before it
+// was read nothing is known, not even its host; programs send most of those.
+func isAPI(c *fiber.Ctx) bool {
+	return strings.HasPrefix(c.Path(), "/api/") || c.Path() == "/api" || len(c.Request().Header.Host()) == 0
+}
 
 // explain gives the status of an error, and an error whose message may be shown.
 func explain(err error) (int, *journal.Error) {

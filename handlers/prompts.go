@@ -18,7 +18,9 @@ func (s *Server) createPrompt(ctx context.Context, ownerID, sessionID, key, text
 	if err != nil {
 		return journal.Receipt{}, err
 	}
-	return s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: text, Delivery: d})
+	r, err := s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: text, Delivery: d})
+	store.Crash("admit.before_reply")
+	return r, err
 }
 
 // apiCreatePrompt: POST /api/v1/sessions/{id}/prompts.

@@ -37,8 +37,11 @@ func (w *world) things(t *testing.T, p person) things {
 // fill puts ids into the path of a route.
 func (th things) fill(path string) string {
 	for _, kind := range []struct{ at, id string }{
-		{"/sessions/:id", th.session}, {"/prompts/:id", th.prompt}, {"/permissions/:id", th.request},
-		{"/calls/:id", th.call}, {"/attempts/:id", th.attempt},
+		{"/sessions/:id", th.session},
+		{"/prompts/:id", th.prompt},
+		{"/permissions/:id", th.request},
+		{"/calls/:id", th.call},
+		{"/attempts/:id", th.attempt},
 	} {
 		path = strings.Replace(path, kind.at, strings.Replace(kind.at, ":id", kind.id, 1), 1)
 	}

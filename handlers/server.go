@@ -61,6 +61,7 @@ type Server struct {
 	flushTime time.Duration // how long a reader of a stream may take nothing
 	pollTime  time.Duration // the safety net under lost wake-ups
 	streams   atomic.Int64  // open ones
+	pages     atomic.Int64  // that streams have read
 	notReady  atomic.Bool
 	stop      chan struct{} // closed: streams end
 	stopOnce  sync.Once
@@ -123,7 +124,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.ln = ln
 	s.mu.Unlock()
-	if err := s.app.Listener(ln); err != nil {
+	if err := s.app.Listener(lingering{ln}); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil

@@ -16,10 +16,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/journal"
+	"holdfast/store"
 )
 
 const (
-	streamPage   = 100             // events that are read at once for one reader
+	streamPage   = 50              // events that are read at once for one reader
 	readDeadline = 5 * time.Second // of one read for a stream
 	lastWords    = time.Second     // what a stream still gets to say when the server stops
 )
@@ -54,6 +55,10 @@ func (s *Server) follow(c *fiber.Ctx, id string, after int64, write eventWriter)
 	}
 	// The connection ends with the stream, and with it the deadline that the stream has put on it.
 	c.Context().SetConnectionClose()
+	// Else the server would put its own deadline over the stream's first one.
+	if err := c.Context().SetWriteDeadline(time.Now().Add(s.flushTime)); err != nil {
+		return err
+	}
 	// Nothing of c may be used below: fiber gives it to another request when this handler returns.
 	st := &stream{
 		s: s, who: who, session: strings.Clone(id), sent: after, write: write, conn: c.Context().Conn(),
@@ -141,6 +146,8 @@ func (st *stream) page(w *bufio.Writer) (more bool, err error) {
 	if err != nil {
 		return false, st.unreadable(err)
 	}
+	store.Crash("sse.read")
+	st.s.pages.Add(1)
 	st.failing = false
 	for i := range p.Events {
 		if err := st.write(w, &p.Events[i]); err != nil {
@@ -148,7 +155,9 @@ func (st *stream) page(w *bufio.Writer) (more bool, err error) {
 		}
 		st.sent = p.Events[i].Seq
 	}
-	return st.sent < p.Head, st.flush(w)
+	err = st.flush(w)
+	store.Crash("sse.sent")
+	return st.sent < p.Head, err
 }
 
 // unreadable lets a stream wait while the journal can't be read: its reader
