@@ -67,10 +67,12 @@ func noSession() error {
 }
 
 // lockOwned takes the row's lock for a person's door: only its owner finds it (OWN-1).
+// It doesn't write the row, which flush does; on Postgres it reads row and clock
+// anew if it had to wait for somebody who wrote.
 func (t *tx) lockOwned(ctx context.Context, id, owner string) (*locked, error) {
 	d := t.dialect()
 	var row lockedRow
-	err := t.get(ctx, &row, "UPDATE session SET next_seq = next_seq WHERE id = ? AND owner_id = ? RETURNING "+sessionColumns+", "+d.now()+" AS now", id, owner, d.nowArg())
+	err := t.get(ctx, &row, "SELECT "+sessionColumns+", "+d.now()+" AS now FROM session WHERE id = ? AND owner_id = ?"+d.lock(), d.nowArg(), id, owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSession()
 	}

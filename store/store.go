@@ -62,6 +62,8 @@ type Store struct {
 	fault   func(error)
 	skew    atomic.Int64
 
+	prepared sync.Map // by text: the statements of one
+
 	base     context.Context
 	cancel   context.CancelCauseFunc
 	stop     chan struct{} // closed: writers take no more
@@ -251,6 +253,10 @@ func (s *Store) Close() error {
 
 func (s *Store) closePools() error {
 	var errs []error
+	s.prepared.Range(func(_, st any) bool {
+		errs = append(errs, st.(*sqlx.Stmt).Close())
+		return true
+	})
 	for _, db := range []*sqlx.DB{s.w, s.r} {
 		if db != nil {
 			errs = append(errs, db.Close())
@@ -319,6 +325,33 @@ func (s *Store) read(ctx context.Context, fn func(q querier) error) error {
 		err = rerr
 	}
 	return ours(err)
+}
+
+// one reads one row by one statement, which is a snapshot by itself. It is
+// prepared once for each connection: q is a constant. No row is sql.ErrNoRows.
+func (s *Store) one(ctx context.Context, dest any, q string, args ...any) error {
+	st, err := s.statement(ctx, q)
+	if err == nil {
+		err = st.GetContext(ctx, dest, args...)
+	}
+	if err != nil {
+		return ours(fmt.Errorf("get %q: %w", journal.Cut(q, 60), err))
+	}
+	return nil
+}
+
+func (s *Store) statement(ctx context.Context, q string) (*sqlx.Stmt, error) {
+	if st, ok := s.prepared.Load(q); ok {
+		return st.(*sqlx.Stmt), nil
+	}
+	st, err := s.r.PreparexContext(ctx, s.r.Rebind(q))
+	if err != nil {
+		return nil, err
+	}
+	if first, loaded := s.prepared.LoadOrStore(q, st); loaded { // somebody was faster
+		return first.(*sqlx.Stmt), st.Close()
+	}
+	return st, nil
 }
 
 // Now reads the clock that grants and expires leases, in Unix milliseconds.

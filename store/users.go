@@ -269,21 +269,19 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	})
 }
 
-// TokenUser finds who holds a token that is valid now. Code: unauthenticated.
+// TokenUser finds who holds a token that is valid now. Every request of a
+// program asks it, so it is one prepared statement. Code: unauthenticated.
 func (s *Store) TokenUser(ctx context.Context, secret string) (User, Token, error) {
-	var u User
-	var tk Token
-	err := s.read(ctx, func(q querier) error {
-		d := q.dialect()
-		err := q.get(ctx, &tk, "SELECT t.id, t.user_id, u.email, t.name, t.scope, t.created_at, t.expires_at, t.used_at, t.revoked_at FROM token t JOIN users u ON u.id = t.user_id WHERE t.hash = ? AND t.revoked_at IS NULL AND u.disabled = 0 AND (t.expires_at IS NULL OR t.expires_at > "+d.now()+")",
-			journal.Hash(secret), d.nowArg())
-		if errors.Is(err, sql.ErrNoRows) {
-			return journal.Errorf(journal.Unauthenticated, "This token is not valid, or has ended.").Typed("bad-token")
-		}
-		if err != nil {
-			return err
-		}
-		return q.get(ctx, &u, "SELECT "+userColumns+" FROM users WHERE id = ?", tk.UserID)
-	})
-	return u, tk, err
+	var row struct {
+		Token
+		User User `db:"u"`
+	}
+	err := s.one(ctx, &row, "SELECT t.id, t.user_id, u.email, t.name, t.scope, t.created_at, t.expires_at, t.used_at, t.revoked_at, "+
+		`u.id AS "u.id", u.email AS "u.email", u.password_hash AS "u.password_hash", u.disabled = 1 AS "u.disabled", u.created_at AS "u.created_at" `+
+		"FROM token t JOIN users u ON u.id = t.user_id WHERE t.hash = ? AND t.revoked_at IS NULL AND u.disabled = 0 AND (t.expires_at IS NULL OR t.expires_at > "+s.d.now()+")",
+		journal.Hash(secret), s.d.nowArg())
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, Token{}, journal.Errorf(journal.Unauthenticated, "This token is not valid, or has ended.").Typed("bad-token")
+	}
+	return row.User, row.Token, err
 }

@@ -180,9 +180,13 @@ func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
+	at := none
+	if len(batch) == 1 {
+		at = alone
+	}
 	for _, r := range batch {
 		r.err, r.wakes = nil, nil
-		if err := w.one(ctx, r, len(batch) > 1); err != nil {
+		if at, err = w.one(ctx, r, at); err != nil {
 			w.rollback()
 			return err
 		}
@@ -199,28 +203,64 @@ func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 	return nil
 }
 
-func (w *writer) one(ctx context.Context, r *request, nested bool) (err error) {
-	if nested {
-		if err := w.raw(ctx, "SAVEPOINT m"); err != nil {
+// savepoint is how the one savepoint of a batch stands between two requests.
+type savepoint int
+
+const (
+	alone savepoint = iota // there is none: the transaction is one request's
+	none                   // not made yet
+	clean                  // nothing was written since
+	used                   // the last request has written, and stays
+)
+
+// mark makes the savepoint of the next request. On Postgres both statements go
+// in one message; SQLite keeps them prepared.
+func (w *writer) mark(ctx context.Context, at savepoint) error {
+	switch at {
+	case none:
+		return w.save(ctx, "SAVEPOINT m")
+	case used:
+		if !w.s.d.sqlite() {
+			return w.raw(ctx, "RELEASE SAVEPOINT m; SAVEPOINT m")
+		}
+		if err := w.save(ctx, "RELEASE SAVEPOINT m"); err != nil {
 			return err
 		}
+		return w.save(ctx, "SAVEPOINT m")
+	case alone, clean:
+	}
+	return nil
+}
+
+func (w *writer) save(ctx context.Context, q string) error {
+	if !w.s.d.sqlite() {
+		return w.raw(ctx, q)
+	}
+	_, err := (&tx{w: w, conn: w.conn}).exec(ctx, q)
+	return err
+}
+
+// one runs a request behind a savepoint, and tells how that stands then.
+func (w *writer) one(ctx context.Context, r *request, at savepoint) (savepoint, error) {
+	if err := w.mark(ctx, at); err != nil {
+		return at, err
 	}
 	t := &tx{w: w, conn: w.conn}
 	if err := w.guarded(ctx, r, t); err != nil {
 		if !refusal(err) {
-			return err
+			return at, err
 		}
 		r.err = err
-		if nested {
-			return w.raw(ctx, "ROLLBACK TO SAVEPOINT m")
+		if at == alone { // all is rolled back
+			return alone, nil
 		}
-		return nil
+		return clean, w.raw(ctx, "ROLLBACK TO SAVEPOINT m")
 	}
 	r.wakes = t.wakes
-	if nested {
-		return w.raw(ctx, "RELEASE SAVEPOINT m")
+	if at == alone {
+		return alone, nil
 	}
-	return nil
+	return used, nil
 }
 
 // guarded turns a panic of one method into its error: the writer serves all others.
