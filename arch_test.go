@@ -115,7 +115,9 @@ var starters = map[string]string{
 
 // backgrounds are the files that may begin a context of their own; main.go and
 // tests may always.
-var backgrounds = map[string]string{}
+var backgrounds = map[string]string{
+	"bench/main.go": "the main of the measurements",
+}
 
 // pkgInfo is what `go list -json` tells of a package.
 type pkgInfo struct {
