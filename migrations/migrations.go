@@ -1,6 +1,3 @@
-// Package migrations carries the schema: two trees with the same numbers, one
-// for SQLite and one for Postgres. They only go forward and are never edited
-// once merged.
 package migrations
 
 import "embed"
