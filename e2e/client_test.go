@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -455,9 +454,4 @@ func (j journal) dump() string {
 		fmt.Fprintf(&b, "%d %s %s\n", j[i].Seq, j[i].Kind, tail(string(j[i].Data), 200))
 	}
 	return b.String()
-}
-
-// noAnswer reports whether a request got none: its server was not there, or died.
-func noAnswer(err error) bool {
-	return err != nil && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -24,7 +24,7 @@ import (
 //	I6  a call is dispatched before anything else is known of its execution;
 //	    one of class effect is dispatched once
 //	I7  an execution is recovered once, and writes nothing after that
-//	I9  no claim is left over, unless a test said why (leftClaims)
+//	I9  no claim is left over
 //
 // I5 is for the tests that count effects, I8 for those that read streams.
 func (w *world) checkJournal() {
@@ -48,7 +48,7 @@ func (w *world) checkJournal() {
 	if n := w.db.Count(w.t, db, "SELECT count(*) FROM session WHERE (execution_id IS NULL) <> (NOT EXISTS (SELECT 1 FROM claim c WHERE c.session_id = session.id AND c.execution_id = session.execution_id))"); n > 0 {
 		w.t.Errorf("LEA-10: %d sessions whose execution and claim are not one fact", n)
 	}
-	if n := w.db.Count(w.t, db, "SELECT count(*) FROM claim"); n > 0 && w.dirty == "" {
+	if n := w.db.Count(w.t, db, "SELECT count(*) FROM claim"); n > 0 {
 		w.t.Errorf("I9: %d claims are left over", n)
 	}
 }
@@ -66,9 +66,6 @@ func (w *world) verify() {
 		w.t.Errorf("verify: %v", err)
 	}
 }
-
-// leftClaims says why claims may be there when the test ends.
-func (w *world) leftClaims(why string) { w.dirty = why }
 
 func (w *world) readEvents(db *sql.DB) map[string]journal {
 	w.t.Helper()

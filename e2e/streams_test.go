@@ -51,7 +51,7 @@ func (c *client) tryStream(id, query string, headers ...string) (*stream, error)
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := c.http.Do(req)
+	res, err := c.http.Do(req) //nolint:bodyclose // by close of the stream
 	if err != nil {
 		cancel()
 		return nil, err
