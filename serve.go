@@ -219,15 +219,7 @@ func (sv *server) serve(ctx context.Context, signals <-chan os.Signal) error {
 	if err := sv.runner.Start(ctx); err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				served <- fmt.Errorf("the web server died: %v", p)
-			}
-		}()
-		served <- sv.web.Serve(sv.ln)
-	}()
+	served := beside("the web server died", func() error { return sv.web.Serve(sv.ln) })
 	for {
 		select {
 		case err := <-served:
@@ -243,21 +235,30 @@ func (sv *server) serve(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// stop ends gracefully (COO-6); a second signal ends at once.
-func (sv *server) stop(ctx context.Context, signals <-chan os.Signal, served <-chan error) error {
-	sv.log.Info("stopping: running steps have 15 s to reach a boundary")
+// beside runs fn in a goroutine that tells its end, a panic too.
+func beside(what string, fn func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("stopping failed: %v", p)
+				done <- fmt.Errorf("%s: %v", what, p)
 			}
 		}()
-		sv.web.NotReady()
-		err := sv.web.Shutdown(ctx)
-		sv.runner.Stop()
-		done <- errors.Join(err, <-served)
+		done <- fn()
 	}()
+	return done
+}
+
+// stop ends gracefully (COO-6); a second signal ends at once.
+func (sv *server) stop(ctx context.Context, signals <-chan os.Signal, served <-chan error) error {
+	sv.log.Info("stopping: running steps have 15 s to reach a boundary")
+	sv.web.NotReady()
+	// At once, not after the last request: nothing new is claimed or begun from now on.
+	quiet := beside("stopping the runner failed", func() error { sv.runner.Stop(); return nil })
+	done := beside("stopping failed", func() error {
+		err := sv.web.Shutdown(ctx)
+		return errors.Join(err, <-quiet, <-served)
+	})
 	for {
 		select {
 		case err := <-done:
