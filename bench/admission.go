@@ -43,7 +43,7 @@ func (b *bench) admission(ctx context.Context, id string, e engine) (err error) 
 		return err
 	}
 	rows := [][]string{versusHead("callers", "prompts/s")}
-	for _, callers := range callerCounts {
+	for _, callers := range b.callers {
 		pairs, err := b.admit(ctx, callers, product, sv, other, loop, states)
 		if err != nil {
 			return fmt.Errorf("%d callers: %w", callers, err)

@@ -45,6 +45,7 @@ type bench struct {
 	binary   string
 	postgres string // a superuser's URL, or ""
 	chosen   []string
+	callers  []int // of B1 and B2
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -52,18 +53,22 @@ func run(ctx context.Context, args []string) (err error) {
 	short := flags.Bool("short", false, "take seconds, to see that it works: the figures mean nothing")
 	only := flags.String("only", "", "run these alone, such as B1,B3")
 	binary := flags.String("binary", "", "measure this binary instead of building one")
+	callers := flags.Int("callers", 0, "measure B1 and B2 with so many alone")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
 		}
 		return err
 	}
-	b := &bench{plan: fullPlan, out: &report{w: os.Stdout}, binary: *binary, postgres: os.Getenv("TEST_POSTGRES_URL")}
+	b := &bench{plan: fullPlan, out: &report{w: os.Stdout}, callers: callerCounts, binary: *binary, postgres: os.Getenv("TEST_POSTGRES_URL")}
 	if *short {
 		b.plan = shortPlan
 	}
 	if *only != "" {
 		b.chosen = strings.Split(*only, ",")
+	}
+	if *callers > 0 {
+		b.callers = []int{*callers}
 	}
 	if b.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)

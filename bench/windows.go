@@ -15,21 +15,21 @@ const (
 	window       = 50
 )
 
-// windows is B6 for programs: the newest 50 events of a session of 100,000,
-// against those of one of 100, over HTTP from the built binary.
+// windows is B6: the newest 50 events of a session of 100,000, against those of
+// one of 100, over HTTP from the built binary: as JSON, and as the page.
 func (b *bench) windows(ctx context.Context) (err error) {
 	s, err := b.newSide(ctx, sqlite)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.db.drop(ctx)) }()
-	var small, large string
+	var small, large, code string
 	err = s.beside(ctx, func(st *store.Store) error {
-		if small, err = filled(ctx, st, s.owner, shortSession); err != nil {
-			return err
-		}
-		large, err = filled(ctx, st, s.owner, b.plan.long)
-		return err
+		var err1, err2, err3 error
+		small, err1 = filled(ctx, st, s.owner, shortSession)
+		large, err2 = filled(ctx, st, s.owner, b.plan.long)
+		code, err3 = st.UserLink(ctx, s.owner)
+		return errors.Join(err1, err2, err3)
 	})
 	if err != nil {
 		return err
@@ -39,34 +39,49 @@ func (b *bench) windows(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sv.stop()) }()
-	c := newClient(sv, 1)
-	defer c.http.CloseIdleConnections()
-	pairs, err := b.rounds(ctx,
-		func(context.Context) (sample, error) { return b.open(c, large, b.plan.long) },
-		func(context.Context) (sample, error) { return b.open(c, small, shortSession) })
-	if err != nil {
+	program, browser := newClient(sv, 1), newClient(sv, 1)
+	defer program.http.CloseIdleConnections()
+	defer browser.http.CloseIdleConnections()
+	if err := browser.signIn(code); err != nil {
 		return err
 	}
-	b.out.title("B6: the newest %d events, SQLite, over HTTP", window)
-	at := func(value func(sample) float64) []spread {
-		return []spread{
-			spreadOf(pairs, func(p pair) float64 { return value(p.product) }),
-			spreadOf(pairs, func(p pair) float64 { return value(p.bare) }),
-			spreadOf(pairs, func(p pair) float64 { return value(p.product) / value(p.bare) }),
-		}
+	newest := func(session string, events int64) string {
+		return fmt.Sprintf("/api/v1/sessions/%s/events?after=%d&limit=%d", session, events-window, window)
 	}
-	mid, tail := at(p50), at(p99)
-	b.out.table([][]string{
-		{"", fmt.Sprintf("session of %d", b.plan.long), fmt.Sprintf("session of %d", shortSession), "ratio", "to reach"},
-		{"p50 ms", mid[0].short(), mid[1].short(), mid[2].ratio(), "≤ 1.30"},
-		{"p99 ms", tail[0].short(), tail[1].short(), tail[2].ratio(), "–"},
-	})
-	return b.replay(c, sv, large)
+	rows := [][]string{{"", fmt.Sprintf("session of %d: p50 ms", b.plan.long), "p99 ms", fmt.Sprintf("session of %d: p50 ms", shortSession), "p99 ms", "ratio of p50", "to reach"}}
+	for _, v := range []struct {
+		what         string
+		c            *client
+		large, small string
+	}{
+		{"as JSON", program, newest(large, b.plan.long), newest(small, shortSession)},
+		{"as the page", browser, "/sessions/" + large, "/sessions/" + small},
+	} {
+		pairs, err := b.rounds(ctx,
+			func(context.Context) (sample, error) { return b.open(v.c, v.large) },
+			func(context.Context) (sample, error) { return b.open(v.c, v.small) })
+		if err != nil {
+			return err
+		}
+		rows = append(rows, opened(v.what, pairs))
+	}
+	b.out.title("B6: the newest %d events, SQLite, over HTTP", window)
+	b.out.table(rows)
+	return b.replay(program, sv, large)
 }
 
-// open reads the newest window again and again.
-func (b *bench) open(c *client, session string, events int64) (sample, error) {
-	path := fmt.Sprintf("/api/v1/sessions/%s/events?after=%d&limit=%d", session, events-window, window)
+func opened(what string, pairs []pair) []string {
+	of := func(value func(pair) float64) spread { return spreadOf(pairs, value) }
+	return []string{
+		what,
+		of(func(p pair) float64 { return p50(p.product) }).short(), of(func(p pair) float64 { return p99(p.product) }).short(),
+		of(func(p pair) float64 { return p50(p.bare) }).short(), of(func(p pair) float64 { return p99(p.bare) }).short(),
+		of(func(p pair) float64 { return p50(p.product) / p50(p.bare) }).ratio(), "≤ 1.30",
+	}
+}
+
+// open reads a window again and again.
+func (b *bench) open(c *client, path string) (sample, error) {
 	took := make([]time.Duration, b.plan.opens)
 	begin := time.Now()
 	for i := range took {
