@@ -26,11 +26,18 @@ func (b *bench) steal(id string) *journal.Claim {
 		if err := b.s.ExpireClaim(b.t.Context(), v.Claim); err != nil {
 			b.t.Fatal(err)
 		}
-		done, err := b.s.Recover(b.t.Context(), store.Recovery{Claim: storetest.MustLoad(b.t, b.s, v.Claim)})
+		seen, err := b.s.ExpiredClaim(b.t.Context(), id)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if seen == nil { // its keeper has renewed it in between
+			continue
+		}
+		done, err := b.s.Recover(b.t.Context(), store.Recovery{Claim: *seen})
 		if done {
 			return v.Claim
 		}
-		if !journal.Is(err, journal.Conflict) { // its keeper may have renewed it in between
+		if !journal.Is(err, journal.Conflict) { // likewise
 			b.t.Fatalf("recover: %v %v", done, err)
 		}
 	}

@@ -60,9 +60,18 @@ func (r *Runner) Sweep(ctx context.Context) {
 }
 
 // recoverOne ends what the lost execution left on this host, before anything is
-// concluded (COO-7), then concludes.
+// concluded (COO-7), then concludes. One at a time, and only what is still so:
+// a sweep and a drain may have seen the same claim, and who comes second would
+// end what the first has let go on.
 func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
-	calls, err := r.store.Unsettled(ctx, c.SessionID)
+	r.recovering.Lock()
+	defer r.recovering.Unlock()
+	still, err := r.store.ExpiredClaim(ctx, c.SessionID)
+	if err != nil || still == nil || still.ExecutionID != c.ExecutionID {
+		return err
+	}
+	c = *still
+	calls, err := r.store.Unsettled(ctx, c.SessionID, c.ExecutionID)
 	if err != nil {
 		return err
 	}

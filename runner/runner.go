@@ -50,6 +50,8 @@ type Runner struct {
 	stopping bool
 	sweepNow chan struct{}
 
+	recovering sync.Mutex // one recovery at a time
+
 	fetch, work            context.Context
 	stopFetching, stopWork context.CancelCauseFunc
 	stopKeeping            context.CancelFunc

@@ -222,8 +222,11 @@ func TestCall_IntentIsKept(t *testing.T) {
 			Process: &journal.Process{Host: "h", BootID: "b", PID: 7, PGID: 7, StartedTicks: 1 << 60},
 		})
 		storetest.MustAppend(t, s, r.Claim, "", &journal.CallOutput{CallID: id, Stream: "stdout", Offset: 0, Text: journal.T("12345")})
-		list, err := s.Unsettled(t.Context(), r.Session)
+		list, err := s.Unsettled(t.Context(), r.Session, r.Claim.ExecutionID)
 		must(t, err)
+		if others, err := s.Unsettled(t.Context(), r.Session, "exe_gone"); err != nil || len(others) != 0 {
+			t.Errorf("an execution that is over has %d unsettled calls, %v", len(others), err)
+		}
 		if len(list) != 1 || list[0].Process.StartedTicks != 1<<60 || string(list[0].Input) != `{"command":"echo hi"}` || list[0].AllowedBy.Text != "allow" {
 			t.Errorf("got %+v", list)
 		}

@@ -160,13 +160,15 @@ func (l *locked) blockIfRepeated(ctx context.Context) error {
 	})
 }
 
-// Unsettled lists the calls of a session that are dispatched, for who must end
-// their processes before anything is concluded (COO-7).
-func (s *Store) Unsettled(ctx context.Context, sessionID string) ([]*journal.Call, error) {
+// Unsettled lists the calls of a session that are dispatched while an execution
+// holds it, for who must end their processes before anything is concluded of it
+// (COO-7). Once it is concluded the list is empty: what is dispatched then is
+// another's.
+func (s *Store) Unsettled(ctx context.Context, sessionID, executionID string) ([]*journal.Call, error) {
 	var out []*journal.Call
 	err := s.read(ctx, func(q querier) error {
 		var err error
-		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'dispatched'", sessionID)
+		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'dispatched' AND EXISTS (SELECT 1 FROM claim WHERE claim.session_id = ? AND execution_id = ?)", sessionID, sessionID, executionID)
 		return err
 	})
 	return out, err
