@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -71,12 +72,14 @@ var statusHeadings = map[int]string{
 func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 	p := pages.Failure{Frame: s.failureFrame(c), Status: status, Message: e.Message, RequestID: requestID(c)}
 	p.Heading = headingOf(status, e)
-	p.Title, p.Frame.Problem = p.Heading, true
+	p.Title, p.Problem = p.Heading, true
 	k, _ := c.Locals(keyKept).(kept)
 	p.Text = k.Text
 	p.Details = failureDetails(e, p.Viewer)
 	p.Resend = resendOf(status, e, k)
 	p.Links = failureLinks(status, e, k, p.Viewer)
+	// The guard has ended the request's own context; templ draws nothing under an ended one.
+	c.SetUserContext(context.WithoutCancel(c.UserContext()))
 	return draw(c, status, pages.FailurePage(p))
 }
 

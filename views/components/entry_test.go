@@ -200,3 +200,19 @@ func TestEntries_LongTextIsBounded(t *testing.T) {
 		t.Errorf("it isn't said that text is left out")
 	}
 }
+
+// A message that is being written stands at its newest piece; once it is complete, there alone.
+func TestEntries_MessageStandsOnce(t *testing.T) {
+	t.Parallel()
+	delta := func(s string) journal.Body {
+		return &journal.MessageDelta{MessageID: "msg_1", Part: journal.PartText, Text: journal.T(s)}
+	}
+	writing := components.Entries(window(t, delta("one "), delta("two")))
+	if writing[0].Prose != "" || writing[1].Prose != "one two" {
+		t.Errorf("got %q and %q", writing[0].Prose, writing[1].Prose)
+	}
+	whole := components.Entries(window(t, delta("one "), delta("two"), &journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("one two")}))
+	if whole[0].Prose != "" || whole[1].Prose != "" || whole[2].Prose != "one two" {
+		t.Errorf("got %q, %q and %q", whole[0].Prose, whole[1].Prose, whole[2].Prose)
+	}
+}

@@ -113,6 +113,7 @@ func (s Session) Execution() Reading {
 		r.Words = s.stoppedWords()
 	case journal.StateLimitReached:
 		r.Words = "Reached the " + limitNoun(s.State.Turn.Limit) + " limit"
+	default: // the words of the table say it all
 	}
 	r.Detail = s.detail(state, since)
 	return r
@@ -191,10 +192,10 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 func (s Session) endedDetail(state journal.ExecutionState) Phrase {
 	t := s.State.Turn
 	p := Say(At(t.EndedAt))
-	switch {
-	case state == journal.StateLimitReached:
+	switch state {
+	case journal.StateLimitReached:
 		p = Say(limitValue(t.Limit, s.State.TurnLimits())+" at ", At(t.EndedAt), ". Work up to ", EntryLink(t.EndedSeq), " is kept.")
-	case state == journal.StateFailed:
+	case journal.StateFailed:
 		p = Say(orElse(t.Reason, "The turn failed"), ". See ", EntryLink(t.EndedSeq), ".")
 	default:
 		p = Say(p, stopReason(t), ".")
@@ -306,6 +307,7 @@ func (s Session) NeedsYou() Reading {
 	case journal.NeedsReview:
 		r.Words, r.Icon, r.Tone, r.Href = "Ready for review", "rev", ToneRev, "#latest"
 		r.Detail = Say("Read what was done, then go on or archive it.")
+	default:
 	}
 	return r
 }
@@ -319,8 +321,9 @@ func (s Session) TitlePrefix() string {
 		return fmt.Sprintf("(%d) Decision needed: ", len(s.State.Pending))
 	case journal.NeedsReview:
 		return "Ready for review: "
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Group is where a list puts a session (ux §5.2).
@@ -343,6 +346,7 @@ func (s Session) Group() Group {
 		if s.Claim == nil {
 			return GroupReview
 		}
+	default:
 	}
 	if s.Claim != nil || s.State.Base == journal.StateQueued {
 		return GroupRunning

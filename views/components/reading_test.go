@@ -125,8 +125,9 @@ func allowedPair(s journal.ExecutionState, n journal.Needs) bool {
 		return n == journal.NeedsReview || n == journal.NeedsNone
 	case journal.StateRunning:
 		return n == journal.NeedsNone || n == journal.NeedsDecision
+	default:
+		return n == journal.NeedsNone
 	}
-	return n == journal.NeedsNone
 }
 
 func TestSession_Groups(t *testing.T) {
