@@ -96,7 +96,10 @@ func TestFaultsStayInside(t *testing.T) {
 		return errors.New("a secret of the inside")
 	})
 	w.srv.app.Get("/api/panic", func(*fiber.Ctx) error { panic("a secret of the inside") })
-	w.srv.app.Get("/fault", func(*fiber.Ctx) error { return errors.New("a secret of the inside") })
+	w.srv.app.Get("/fault", func(c *fiber.Ctx) error {
+		_, err := c.WriteString("half a page")
+		return errors.Join(err, errors.New("a secret of the inside"))
+	})
 	for _, path := range []string{"/api/fault", "/api/panic"} {
 		a := w.do(t, get, path)
 		p := a.wantProblem(t, http.StatusInternalServerError, "internal")
@@ -112,6 +115,9 @@ func TestFaultsStayInside(t *testing.T) {
 		if lines != 1 {
 			t.Errorf("%s: logged %d times:\n%s", path, lines, w.log)
 		}
+	}
+	if a := w.do(t, get, "/fault"); a.status != http.StatusInternalServerError || strings.Contains(string(a.body), "secret") || strings.Contains(string(a.body), "half a page") {
+		t.Errorf("got %d %s", a.status, a.body)
 	}
 	w.srv.renderError = func(*fiber.Ctx, int, *journal.Error) error { panic("the page of errors as well") }
 	if a := w.do(t, get, "/fault"); a.status != http.StatusInternalServerError || strings.Contains(string(a.body), "secret") || len(a.body) == 0 {

@@ -150,6 +150,9 @@ func (st *stream) page(w *bufio.Writer) (more bool, err error) {
 	st.s.pages.Add(1)
 	st.failing = false
 	for i := range p.Events {
+		if err := st.s.extend(st.conn); err != nil { // what doesn't fit into w is written now
+			return false, errGone
+		}
 		if err := st.write(w, &p.Events[i]); err != nil {
 			return false, err
 		}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
@@ -369,6 +371,23 @@ func (w *world) get(t *testing.T, path string, opts ...option) answer {
 	return answer{res.StatusCode, res.Header, b}
 }
 
+func TestKeptStrings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	kept := make(chan []string, 2)
+	w.srv.app.Get("/test/:name", func(c *fiber.Ctx) error {
+		kept <- []string{c.Params("name"), c.Query("q"), c.Get("X-Word"), c.Cookies("k")}
+		return nil
+	})
+	w.serve(t)
+	for _, word := range []string{"alice", "MALLO"} { // on one connection
+		w.get(t, "/test/"+word+"?q="+word, header("X-Word", word), header("Cookie", "k="+word)).want(t, http.StatusOK)
+	}
+	if got := <-kept; !slices.Equal(got, []string{"alice", "alice", "alice", "alice"}) {
+		t.Errorf("what the first request said became %q", got)
+	}
+}
+
 func TestStream_TextForgesNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a\nid: 999\n\nevent: evil\ndata: x", "a\r\n\r\nevent: evil\r\n", "a\rid: 7\r\revent: evil", "\n\n\n", "retry: 1\n", "plain"} {
@@ -637,7 +656,7 @@ func TestLimitsOfARequest(t *testing.T) {
 		}
 		return readAnswer(t, res)
 	}
-	big := `{"text":"` + strings.Repeat("x", bodyLimit) + `"}`
+	big := `{"text":"` + strings.Repeat("x", 8*bodyLimit) + `"}` // more than the kernel keeps
 	send(strings.NewReader(big)).wantProblem(t, http.StatusRequestEntityTooLarge, "body-too-large")
 	a := send(struct{ io.Reader }{strings.NewReader(big)}) // chunked
 	a.wantProblem(t, http.StatusRequestEntityTooLarge, "body-too-large")
