@@ -82,7 +82,7 @@ func (b *bench) admit(ctx context.Context, callers int, product *side, sv *serve
 // submitting is one side's round: each caller fills one session after the other.
 func (b *bench) submitting(ctx context.Context, callers int, s *side, submit func(ctx context.Context, session string, n int) error) (sample, error) {
 	const fastest = 12_000 // a second; if it is faster the round is shorter
-	if err := s.refill(ctx, callers+int(fastest*b.plan.slice.Seconds())*min(callers, 16)/16/perSession); err != nil {
+	if err := s.refill(ctx, callers+int(fastest*b.slice.Seconds())*min(callers, 16)/16/perSession); err != nil {
 		return sample{}, err
 	}
 	type at struct {
@@ -90,7 +90,7 @@ func (b *bench) submitting(ctx context.Context, callers int, s *side, submit fun
 		n       int
 	}
 	where := make([]at, callers)
-	return slice(ctx, callers, b.plan.slice, func(ctx context.Context, caller int) (err error) {
+	return slice(ctx, callers, b.slice, func(ctx context.Context, caller int) (err error) {
 		w := &where[caller]
 		if w.session == "" || w.n == perSession {
 			w.n = 0

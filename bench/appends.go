@@ -67,12 +67,12 @@ func (b *bench) append(ctx context.Context, e engine, sessions int) (_ []pair, e
 	defer func() { err = errors.Join(err, loop.close()) }()
 	return b.rounds(ctx,
 		func(ctx context.Context) (sample, error) {
-			return slice(ctx, sessions, b.plan.slice, func(ctx context.Context, i int) error {
+			return slice(ctx, sessions, b.slice, func(ctx context.Context, i int) error {
 				return mine[i].append(ctx, st, mine[i].output())
 			})
 		},
 		func(ctx context.Context) (sample, error) {
-			return slice(ctx, sessions, b.plan.slice, func(_ context.Context, i int) error {
+			return slice(ctx, sessions, b.slice, func(_ context.Context, i int) error {
 				r := theirs[i]
 				o := r.output()
 				w := bareOutput{session: r.claim.SessionID, execution: r.claim.ExecutionID, call: r.call, offset: o.Offset, text: outputText}

@@ -179,7 +179,7 @@ func numbered(q string) string {
 
 // one runs a statement that must change one row.
 func (c *bareConn) one(ctx context.Context, q string, args ...any) error {
-	st, err := c.stmt(ctx, q)
+	st, err := c.stmt(ctx, q) //nolint:sqlclosecheck // kept for the next one, and closed with its connection
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (c *bareConn) one(ctx context.Context, q string, args ...any) error {
 
 // next runs the statement that locks a session and gives out a seq.
 func (c *bareConn) next(ctx context.Context, q string, args ...any) (seq int64, err error) {
-	st, err := c.stmt(ctx, q)
+	st, err := c.stmt(ctx, q) //nolint:sqlclosecheck // kept for the next one, and closed with its connection
 	if err != nil {
 		return 0, err
 	}

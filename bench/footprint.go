@@ -15,7 +15,7 @@ func (b *bench) footprint(ctx context.Context) error {
 		return fmt.Errorf("find the binary: %w", err)
 	}
 	var ready, idle []float64
-	for range b.plan.starts {
+	for range b.starts {
 		if err := b.oneStart(ctx, &ready, &idle); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func (b *bench) facts(ctx context.Context) error {
 		{"cores, system", fmt.Sprintf("%d, %s/%s %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, firstLine("/proc/sys/kernel/osrelease"))},
 		{"load before", firstLine("/proc/loadavg")},
 		{"Go", runtime.Version()},
-		{"rounds, each side's time in one", fmt.Sprintf("%d, %s", b.plan.rounds, b.plan.slice)},
+		{"rounds, each side's time in one", fmt.Sprintf("%d, %s", b.plan.rounds, b.slice)},
 	}
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range bi.Deps {

@@ -27,7 +27,7 @@ func (b *bench) windows(ctx context.Context) (err error) {
 	err = s.beside(ctx, func(st *store.Store) error {
 		var err1, err2, err3 error
 		small, err1 = filled(ctx, st, s.owner, shortSession)
-		large, err2 = filled(ctx, st, s.owner, b.plan.long)
+		large, err2 = filled(ctx, st, s.owner, b.long)
 		code, err3 = st.UserLink(ctx, s.owner)
 		return errors.Join(err1, err2, err3)
 	})
@@ -48,13 +48,13 @@ func (b *bench) windows(ctx context.Context) (err error) {
 	newest := func(session string, events int64) string {
 		return fmt.Sprintf("/api/v1/sessions/%s/events?after=%d&limit=%d", session, events-window, window)
 	}
-	rows := [][]string{{"", fmt.Sprintf("session of %d: p50 ms", b.plan.long), "p99 ms", fmt.Sprintf("session of %d: p50 ms", shortSession), "p99 ms", "ratio of p50", "to reach"}}
+	rows := [][]string{{"", fmt.Sprintf("session of %d: p50 ms", b.long), "p99 ms", fmt.Sprintf("session of %d: p50 ms", shortSession), "p99 ms", "ratio of p50", "to reach"}}
 	for _, v := range []struct {
 		what         string
 		c            *client
 		large, small string
 	}{
-		{"as JSON", program, newest(large, b.plan.long), newest(small, shortSession)},
+		{"as JSON", program, newest(large, b.long), newest(small, shortSession)},
 		{"as the page", browser, "/sessions/" + large, "/sessions/" + small},
 	} {
 		pairs, err := b.rounds(ctx,
@@ -82,7 +82,7 @@ func opened(what string, pairs []pair) []string {
 
 // open reads a window again and again.
 func (b *bench) open(c *client, path string) (sample, error) {
-	took := make([]time.Duration, b.plan.opens)
+	took := make([]time.Duration, b.opens)
 	begin := time.Now()
 	for i := range took {
 		t := time.Now()
@@ -98,7 +98,7 @@ func (b *bench) open(c *client, path string) (sample, error) {
 // what that leaves in the server's memory.
 func (b *bench) replay(c *client, sv *server, session string) error {
 	begin, bytes := time.Now(), 0
-	for after := int64(0); after < b.plan.long; after += store.MaxEvents {
+	for after := int64(0); after < b.long; after += store.MaxEvents {
 		n, err := c.read(fmt.Sprintf("/api/v1/sessions/%s/events?after=%d&limit=%d", session, after, store.MaxEvents))
 		if err != nil {
 			return err
@@ -107,8 +107,8 @@ func (b *bench) replay(c *client, sv *server, session string) error {
 	}
 	took := time.Since(begin)
 	b.out.line("\nReading all %d events from the start, %d at a time: %.2f s, %.0f events/s, %.1f MB.",
-		b.plan.long, store.MaxEvents, took.Seconds(), float64(b.plan.long)/took.Seconds(), float64(bytes)/1e6)
-	return b.serverMemory(sv, fmt.Sprintf("after it served those %d events", b.plan.long))
+		b.long, store.MaxEvents, took.Seconds(), float64(b.long)/took.Seconds(), float64(bytes)/1e6)
+	return b.serverMemory(sv, fmt.Sprintf("after it served those %d events", b.long))
 }
 
 // filled makes a session with exactly so many events, most of them output.
