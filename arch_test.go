@@ -97,11 +97,9 @@ var purities = []pure{
 // starters are the files in which a goroutine may be started, with the one who
 // stops it and waits for it. Tests may start any.
 var starters = map[string]string{
-	"main.go":             "waits for the signal beside the server",
+	"serve.go":            "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
 	"runner/runner.go":    "drains: ended and awaited by Stop",
-	"runner/drain.go":     "one turn's agent beside its watcher, joined before the drain returns",
-	"runner/lease.go":     "the keeper that renews claims: ended and awaited by Stop",
-	"runner/recovery.go":  "the sweeper: ended and awaited by Stop",
+	"runner/turn.go":      "ends the repetition of a write when the run ends: undone when the write returns",
 	"runner/tool/*.go":    "a command's pipes and its wait, joined before the call returns",
 	"runner/shim/*.go":    "a child's pipes and its wait, joined before the exit record",
 	"store/store.go":      "starts the store's own goroutines: ended and awaited by Close",

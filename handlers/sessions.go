@@ -107,7 +107,10 @@ func (in *sessionInput) title() string {
 	if in.Prompt != nil {
 		for line := range strings.Lines(in.Prompt.Text) {
 			line = strings.TrimSpace(strings.Map(printable, line))
-			if line != "" {
+			if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+				continue // a fence says nothing; the heading, or else the first command, does
+			}
+			if line = strings.TrimSpace(strings.TrimLeft(line, "#")); line != "" {
 				return journal.Cut(line, titleCut)
 			}
 		}
@@ -132,7 +135,7 @@ func (s *Server) agents(ctx context.Context) ([]store.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]store.Agent{runbook: {Name: runbook, Kind: runbook, Available: true}}
+	byName := map[string]store.Agent{runbook: {Name: runbook, Kind: "builtin", Available: true, Steer: "boundary"}}
 	for _, w := range workers {
 		for _, a := range w.Agents {
 			if was, ok := byName[a.Name]; !ok || (a.Available && !was.Available) {

@@ -43,6 +43,14 @@ func (c *Cleaner) Text(s string) string {
 	return s
 }
 
+// Bytes masks what isn't text and leaves its other bytes alone.
+func (c *Cleaner) Bytes(s string) string {
+	for _, secret := range c.secrets {
+		s = strings.ReplaceAll(s, secret, Hidden)
+	}
+	return s
+}
+
 // JSON cleans every text of an encoded value. What is clean already is
 // returned as it is; most is, without being parsed.
 func (c *Cleaner) JSON(b []byte) ([]byte, error) {

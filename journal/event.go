@@ -141,15 +141,17 @@ type Text struct {
 	S     string
 	Blob  string // SHA-256, hex; empty: inline
 	Bytes int64  // the blob's size
+	Raw   bool   // S isn't text: it is kept byte for byte in a blob, masked only (JRN-6)
 }
 
 // T makes an inline text.
 func T(s string) Text { return Text{S: s} }
 
-// Long reports whether a text must become a blob: the bound is on its encoded
+// Long reports whether a text must become a blob: what isn't text, and what is
+// too long. The bound is on its encoded
 // bytes, since a text of quotes or escape sequences grows up to six times (JRN-6).
 func (t Text) Long() bool {
-	if len(t.S) > MaxField {
+	if t.Raw || len(t.S) > MaxField {
 		return true
 	}
 	if 6*len(t.S)+2 <= MaxField {

@@ -216,7 +216,7 @@ func (x *execution) spec(in Shell) tool.Spec {
 // written it blocks, and output waits in its pipe (COO-10).
 func (x *execution) output(p tool.Piece) error {
 	err := x.t.append(x.ctx, store.Append{Drafts: []journal.Draft{draft(journal.Agent(), &journal.CallOutput{
-		CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.T(p.Text), Dropped: p.Dropped,
+		CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.Text{S: p.Text, Raw: p.Binary}, Dropped: p.Dropped,
 	})}})
 	store.Crash("call.output")
 	if err != nil {

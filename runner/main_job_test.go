@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"holdfast/journal"
+	"holdfast/runner"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
@@ -33,6 +34,41 @@ func TestRunner_RunsAMission(t *testing.T) {
 		want := "session.created prompt.admitted turn.started prompt.promoted step.started call.proposed call.dispatched call.output call.settled step.started call.proposed call.dispatched call.settled turn.ended"
 		if got := strings.Join(order, " "); got != want {
 			t.Errorf("events\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// What isn't text is kept byte for byte; what is stays text beside it.
+//
+// proves JRN-6 JRN-8 OWN-3
+func TestRunner_KeepsOutputThatIsNotText(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.Secrets = []string{"topsecret1"} })
+		b.start()
+		id := b.session(steps("printf 'a\\000b\\377topsecret1\\n'", "printf 'gr\\303\\274n\\n'"))
+		b.untilState(id, journal.StateReady)
+		if got, want := b.output(id, 0), "a\x00b\xff[hidden]\n"; got != want {
+			t.Errorf("output %q, want %q", got, want)
+		}
+		if got, want := b.output(id, 1), "grün\n"; got != want {
+			t.Errorf("output %q, want %q", got, want)
+		}
+		outputs := 0
+		for _, e := range storetest.Events(t, s, id) {
+			body, err := e.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, ok := body.(*journal.CallOutput); ok {
+				outputs++
+				if isText := o.Text.Blob == ""; isText != (outputs == 2) {
+					t.Errorf("output %d: %s", outputs, e.Data)
+				}
+			}
+		}
+		if outputs != 2 {
+			t.Errorf("%d outputs, want 2", outputs)
 		}
 	})
 }

@@ -218,8 +218,11 @@ func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 	if !text.Long() {
 		return nil
 	}
-	s := l.t.w.s.clean.Text(text.S)
-	ref, err := l.putBlob(ctx, s)
+	clean := l.t.w.s.clean.Text
+	if text.Raw {
+		clean = l.t.w.s.clean.Bytes
+	}
+	ref, err := l.putBlob(ctx, clean(text.S))
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func TestOpen_RefusesWhatIsNotThere(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		s, err := store.Open(t.Context(), store.Options{URL: path})
 		must(t, err)
-		must(t, s.Writable(t.Context()))
+		must(t, s.Ready(t.Context()))
 		must(t, s.Close())
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -164,12 +164,12 @@ func TestPostgres_PasswordIsReadAtEachConnect(t *testing.T) {
 			s, err := store.Open(t.Context(), store.Options{URL: u.String()})
 			must(t, err)
 			defer func() { must(t, s.Close()) }()
-			must(t, s.Writable(t.Context()))
+			must(t, s.Ready(t.Context()))
 			// The password is changed, and every connection lost.
 			db.MustExec(t, raw, "ALTER ROLE "+role+" PASSWORD 'two'")
 			write("two")
 			db.MustExec(t, raw, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '"+role+"'")
-			must(t, s.Writable(t.Context()))
+			must(t, s.Ready(t.Context()))
 			must(t, s.Ping(t.Context()))
 		})
 	}

@@ -61,6 +61,7 @@ type Store struct {
 	log     *slog.Logger
 	fault   func(error)
 	skew    atomic.Int64
+	refused atomic.Bool // the last write was refused by disk or database
 
 	prepared sync.Map // by text: the statements of one
 
@@ -267,6 +268,7 @@ func (s *Store) closePools() error {
 
 // faulted reports errors that this process must not survive.
 func (s *Store) faulted(err error) {
+	s.refused.Store(unavailable(err))
 	if fsyncFailed(err) && s.fault != nil {
 		s.fault(err)
 	}
@@ -330,7 +332,7 @@ func (s *Store) read(ctx context.Context, fn func(q querier) error) error {
 // one reads one row by one statement, which is a snapshot by itself. It is
 // prepared once for each connection: q is a constant. No row is sql.ErrNoRows.
 func (s *Store) one(ctx context.Context, dest any, q string, args ...any) error {
-	st, err := s.statement(ctx, q)
+	st, err := s.statement(ctx, q) //nolint:sqlclosecheck // kept for the next one, closed with the pools
 	if err == nil {
 		err = st.GetContext(ctx, dest, args...)
 	}
@@ -349,7 +351,7 @@ func (s *Store) statement(ctx context.Context, q string) (*sqlx.Stmt, error) {
 		return nil, err
 	}
 	if first, loaded := s.prepared.LoadOrStore(q, st); loaded { // somebody was faster
-		return first.(*sqlx.Stmt), st.Close()
+		return first.(*sqlx.Stmt), st.Close() //nolint:sqlclosecheck // this one is not used
 	}
 	return st, nil
 }
@@ -370,8 +372,12 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// Writable tells whether the journal takes writes, by writing a row of its own.
-func (s *Store) Writable(ctx context.Context) error {
+// Ready tells whether work may be given to this journal: it can be read, and its
+// last write was taken, or one of ours is now.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.Ping(ctx); err != nil || !s.refused.Load() {
+		return err
+	}
 	return s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		_, err := t.exec(ctx, "INSERT INTO meta (key, value) VALUES ('writable', '1') ON CONFLICT (key) DO UPDATE SET value = excluded.value")
 		return err

@@ -143,6 +143,7 @@ func (w *writer) commit(batch []*request) {
 	var unknown *commitError
 	switch {
 	case err == nil:
+		w.s.refused.Store(false)
 	case errors.As(err, &unknown):
 		for _, r := range batch { // refusals too: they rest on what may not have been written
 			r.err = unknownCommit(unknown.err)

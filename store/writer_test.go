@@ -360,7 +360,7 @@ func TestSQLite_DiskFull(t *testing.T) {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
-		must(t, s.Writable(t.Context()))
+		must(t, s.Ready(t.Context()))
 	})
 }
 

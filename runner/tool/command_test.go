@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // proves COO-7: nothing of the command runs before the gate opens, and nothing
@@ -188,13 +189,18 @@ printf '\342\202'; printf '\254\n'
 printf 'a\000b\377\n'`)
 	spec.Secrets = []string{"topsecret1"}
 	wantExit(t, run(t, spec), 0)
-	if got, want := k.text["stdout"], "[hidden]\nsame\nsame\n€\nab\uFFFD\n"; got != want {
+	if got, want := k.text["stdout"], "[hidden]\nsame\nsame\n€\na\x00b\xff\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := k.text["stderr"], "x [hidden] y"; got != want {
 		t.Errorf("stderr: got %q, want %q", got, want)
 	}
 	checkContiguous(t, k.pieces)
+	for _, p := range k.pieces {
+		if p.Binary != (!utf8.ValidString(p.Text) || strings.Contains(p.Text, "\x00")) {
+			t.Errorf("piece %q: binary %v", p.Text, p.Binary)
+		}
+	}
 }
 
 // proves COO-5: a flood without a newline costs bounded memory and ends

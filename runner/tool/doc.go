@@ -38,7 +38,8 @@
 //   - A signal is sent only to a process whose start time was checked, or to
 //     a group whose leader this package still holds unreaped; a reused pid is
 //     never hit.
-//   - Output is cleaned and masked before anything else sees it (JRN-8).
+//   - Output is masked before anything else sees it (JRN-8); a piece that isn't
+//     text is marked and kept byte for byte (JRN-6).
 //     Memory is bounded by MaxOutput, whatever the command prints.
 //   - No foreign child is reaped: see BecomeSubreaper.
 //

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -10,45 +9,31 @@ import (
 
 const mask = "[hidden]"
 
-// Clean makes valid UTF-8 without NUL of b: each byte that isn't part of a
-// character becomes U+FFFD, NULs are removed.
-func Clean(b []byte) string {
-	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
-		return string(b)
-	}
-	var out strings.Builder
-	out.Grow(len(b))
-	// Ranging over a string gives U+FFFD for each byte that is no character.
-	for _, r := range string(b) {
-		if r != 0 {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
+// isText reports whether a piece is text as the journal holds it: valid UTF-8
+// without NUL. What isn't is kept byte for byte (JRN-6).
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// Filter cleans and masks one stream. It gives out what is decided and holds
-// back what may still become a character or a secret: never more than the
-// longest secret. The result doesn't depend on how the stream was cut.
+// Filter masks one stream, byte for byte otherwise. It gives out what is decided
+// and holds back what may still become a character or a secret: never more than
+// the longest secret. The result doesn't depend on how the stream was cut.
 //
-// Secrets are sought in the cleaned text, so one that is printed with NULs
-// between its characters is found too. Occurrences that overlap become one
-// mask. Not for concurrent use.
+// Secrets are sought as they are, byte by byte: one that is printed with NULs
+// between its characters isn't found. Occurrences that overlap become one mask.
+// Not for concurrent use.
 type Filter struct {
 	secrets []string
 	raw     []byte // the start of a character
-	held    string // cleaned, undecided
+	held    string // undecided
 	// covered is how much of held's start belongs to an occurrence whose mask
 	// is already out. So a stream of "aaaa…" can't make held grow.
 	covered int
 }
 
-// NewFilter masks secrets, each cleaned and without blanks at its ends; empty
-// ones are left out.
+// NewFilter masks secrets, each without blanks at its ends; empty ones are left out.
 func NewFilter(secrets []string) *Filter {
 	f := &Filter{}
 	for _, s := range secrets {
-		s = strings.TrimSpace(Clean([]byte(s)))
+		s = strings.TrimSpace(s)
 		if s != "" && !slices.Contains(f.secrets, s) {
 			f.secrets = append(f.secrets, s)
 		}
@@ -62,7 +47,7 @@ func (f *Filter) Write(p []byte) string {
 		p = append(f.raw, p...)
 	}
 	whole := len(p) - partialRune(p)
-	text := Clean(p[:whole])
+	text := string(p[:whole])
 	f.raw = append([]byte(nil), p[whole:]...)
 	return f.advance(text, false)
 }
@@ -70,14 +55,14 @@ func (f *Filter) Write(p []byte) string {
 // Flush ends the stream and returns what was held back. The filter is then as
 // new.
 func (f *Filter) Flush() string {
-	text := Clean(f.raw)
+	text := string(f.raw)
 	f.raw = nil
 	out := f.advance(text, true)
 	f.held, f.covered = "", 0
 	return out
 }
 
-// advance adds cleaned text and gives out all before the first place at which
+// advance adds bytes and gives out all before the first place at which
 // a secret may have begun.
 func (f *Filter) advance(text string, end bool) string {
 	if len(f.secrets) == 0 {
@@ -156,13 +141,16 @@ func partialRune(p []byte) int {
 }
 
 // cutText returns the length of the longest start of text that has at most n
-// bytes and ends between characters.
+// bytes and ends between characters. Bytes that are no character are cut anywhere.
 func cutText[T string | []byte](text T, n int) int {
 	if n >= len(text) {
 		return len(text)
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
+	n = max(n, 0)
+	for back := 0; back < utf8.UTFMax && back <= n; back++ {
+		if utf8.RuneStart(text[n-back]) {
+			return n - back
+		}
 	}
 	return n
 }

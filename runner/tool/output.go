@@ -37,7 +37,7 @@ type output struct {
 
 	mu      sync.Mutex
 	err     error
-	offset  int64 // cleaned bytes so far
+	offset  int64 // bytes so far, masked
 	half    int64 // what is delivered live
 	sent    int64 // offset of the next piece
 	pending []segment
@@ -139,7 +139,7 @@ func readNow(pipe *os.File, buf []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// add takes cleaned text and reports whether more is wanted.
+// add takes masked output and reports whether more is wanted.
 func (o *output) add(stream, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,6 +194,7 @@ func (o *output) send(s segment, dropped int64) {
 	for len(s.text) > 0 && o.err == nil {
 		n := cutText(s.text, pieceBytes)
 		piece := Piece{Stream: s.stream, Offset: o.sent, Text: string(s.text[:n]), Dropped: dropped}
+		piece.Binary = !isText(piece.Text)
 		if err := o.deliver(piece); err != nil {
 			o.fail(fmt.Errorf("deliver output: %w", err))
 			return

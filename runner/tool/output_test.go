@@ -29,7 +29,7 @@ func checkContiguous(t *testing.T, pieces []Piece) (text string) {
 		if p.Offset != next {
 			t.Fatalf("piece %d: got offset %d, want %d", i, p.Offset, next)
 		}
-		if len(p.Text) == 0 || len(p.Text) > pieceBytes || !utf8.ValidString(p.Text) {
+		if len(p.Text) == 0 || len(p.Text) > pieceBytes || isText(p.Text) == p.Binary {
 			t.Fatalf("piece %d: %d bytes, valid %v", i, len(p.Text), utf8.ValidString(p.Text))
 		}
 		next += int64(len(p.Text))

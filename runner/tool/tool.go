@@ -62,16 +62,16 @@ type Spec struct {
 	Output func(Piece) error
 }
 
-// Piece is one cleaned, masked piece of output: valid UTF-8 without NUL,
-// never a part of a character.
+// Piece is one masked piece of output, never ending inside of a character.
 type Piece struct {
 	Stream string // "stdout" or "stderr"
-	// Offset counts cleaned bytes over the whole call, both streams together
+	// Offset counts masked bytes over the whole call, both streams together
 	// in order of arrival. A piece starts where the one before it ended, plus
 	// Dropped.
 	Offset  int64
-	Text    string
-	Dropped int64 // bytes lost just before this piece
+	Text    string // the bytes; valid UTF-8 without NUL unless Binary
+	Binary  bool   // it isn't text: to be kept byte for byte (JRN-6)
+	Dropped int64  // bytes lost just before this piece
 }
 
 // Process are the facts journalled with the dispatch (COO-7). Where the
@@ -98,7 +98,7 @@ type Result struct {
 	// end; for a log.
 	Err error
 
-	OutputBytes  int64 // all cleaned bytes, the dropped ones included
+	OutputBytes  int64 // all masked bytes, the dropped ones included
 	DroppedBytes int64
 	Survivors    []int // pids that could not be killed; normally empty
 }
