@@ -131,8 +131,11 @@ func (s *Store) ResolveCall(ctx context.Context, owner, callID string, r CallRes
 		if out, err = loadCall(ctx, t, callID); err != nil {
 			return err
 		}
-		return l.flush(ctx)
+		err = l.flush(ctx)
+		Crash("resolve.before_commit")
+		return err
 	})
+	Crash("resolve.after_commit")
 	return out, err
 }
 

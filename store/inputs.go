@@ -334,8 +334,13 @@ func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick
 			}
 		}
 		out = l.events
-		return l.flush(ctx)
+		err = l.flush(ctx)
+		Crash("promote.before_commit")
+		return err
 	})
+	if len(out) > 0 {
+		Crash("promote.after_commit")
+	}
 	return out, err
 }
 

@@ -148,8 +148,11 @@ func (s *Store) Decide(ctx context.Context, owner, id string, d Decision) (Reque
 				return errReplay
 			}
 		}
-		return l.decide(ctx, owner, id, d)
+		err = l.decide(ctx, owner, id, d)
+		Crash("decide.before_commit")
+		return err
 	})
+	Crash("decide.after_commit")
 	replayed := errors.Is(err, errReplay)
 	if replayed {
 		err = s.replayDecision(ctx, owner, id, d)

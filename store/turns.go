@@ -11,7 +11,7 @@ import (
 // once or at the next boundary. Asking again is the same answer.
 // Codes: not_found, conflict if no turn is open.
 func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, mode journal.InterruptMode) error {
-	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
+	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockOwned(ctx, sessionID, owner)
 		if err != nil {
 			return err
@@ -30,8 +30,12 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 			}
 		}
 		l.wakeWork()
-		return l.flush(ctx)
+		err = l.flush(ctx)
+		Crash("interrupt.before_commit")
+		return err
 	})
+	Crash("interrupt.after_commit")
+	return err
 }
 
 // endTurn closes all that the open turn has open, then the turn (COO-4):

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // plot is a variant of the standard scenario.
@@ -26,15 +25,16 @@ const (
 	stopped       // likewise, and the person stops the turn meanwhile
 )
 
-// person does the standard scenario over the API: a session, a mission of two
-// steps of which one asks, a queued prompt and a steer, and whatever the session
-// then needs: answers, resolutions, continues. They do all of it again, with the
-// same keys, when the server was lost, and say what is true: whether something
-// happened they see in the file that it would have written.
-type person struct {
+// witness is a person who does the standard scenario over the API: a session, a
+// mission of two steps of which one asks, a queued prompt and a steer, and
+// whatever the session then needs: answers, resolutions, continues. They do all
+// of it again, with the same keys, when the server was lost, and say what is
+// true: whether something happened they see in the file that it would have written.
+type witness struct {
 	s    *server
 	w    *world
 	plot plot
+	tag  string // before the names of their effects, where several work in one world
 	gate *gate
 	keys map[string]string
 
@@ -58,8 +58,8 @@ type deed struct {
 	done []int
 }
 
-func newPerson(s *server, pl plot) *person {
-	p := &person{s: s, w: s.w, plot: pl, keys: map[string]string{}, receipts: map[string]receipt{}, opened: map[string]bool{}, news: make(chan struct{})}
+func newWitness(s *server, pl plot) *witness {
+	p := &witness{s: s, w: s.w, plot: pl, keys: map[string]string{}, receipts: map[string]receipt{}, opened: map[string]bool{}, news: make(chan struct{})}
 	if pl != standard {
 		p.gate = s.w.gate("gate")
 	}
@@ -67,7 +67,7 @@ func newPerson(s *server, pl plot) *person {
 }
 
 // key gives the one key under which something is sent, however often.
-func (p *person) key(what string) string {
+func (p *witness) key(what string) string {
 	if p.keys[what] == "" {
 		p.keys[what] = newKey()
 	}
@@ -75,20 +75,22 @@ func (p *person) key(what string) string {
 }
 
 // mission is what they hand over: a step that prints and acts, and one that asks first.
-func (p *person) mission() string {
+func (p *witness) mission() string {
 	var first []string
 	if p.gate != nil {
-		first = append(first, p.gate.read()+"; "+effect("held"))
+		first = append(first, p.gate.read()+"; "+effect(p.tag+"held"))
 	}
-	return steps(append(first, "echo said; "+effect("one"), effect("asked"))...)
+	return steps(append(first, "echo said; "+effect(p.tag+"one"), effect(p.tag+"asked"))...)
 }
 
-// crashRules let everything run but for one command, which asks.
-var crashRules = append(slices.Clone(allowAll), map[string]string{"permission": "shell", "pattern": "echo asked*", "action": "ask"})
+// rules let everything run but for one command, which asks.
+func (p *witness) rules() []map[string]string {
+	return append(slices.Clone(allowAll), map[string]string{"permission": "shell", "pattern": "echo " + p.tag + "asked*", "action": "ask"})
+}
 
 // work goes on from the top until all is done (true) or the server is lost.
 // armed: the server is about to be killed.
-func (p *person) work(armed bool) bool {
+func (p *witness) work(armed bool) bool {
 	p.w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.w.t.Context()), patience)
 	defer cancel()
@@ -110,21 +112,25 @@ func (p *person) work(armed bool) bool {
 	return err == nil
 }
 
-// carryOn is work with a server that stays.
-func (p *person) carryOn() {
+// carryOn is work with a server that stays, to its end. It gives the session's journal.
+func (p *witness) carryOn() journal {
 	p.w.t.Helper()
 	if !p.work(false) {
 		p.w.t.Fatalf("the server was lost again:\n%s", tail(p.s.err.String(), 4000))
 	}
+	if len(p.unsure) > 0 {
+		p.w.t.Errorf("no answer ever came to %+v", p.unsure)
+	}
+	return p.j
 }
 
 // ask sends a request; an error means that no answer came.
-func (p *person) ask(ctx context.Context, method, path string, body any, headers ...string) (answer, error) {
+func (p *witness) ask(ctx context.Context, method, path string, body any, headers ...string) (answer, error) {
 	return p.s.do(ctx, method, path, body, headers...)
 }
 
 // do does something once: what got no answer is sent again before anything else.
-func (p *person) do(ctx context.Context, d deed) (answer, error) {
+func (p *witness) do(ctx context.Context, d deed) (answer, error) {
 	p.w.t.Helper()
 	var headers []string
 	if d.key != "" {
@@ -142,7 +148,7 @@ func (p *person) do(ctx context.Context, d deed) (answer, error) {
 }
 
 // submit hands everything over, again if need be.
-func (p *person) submit(ctx context.Context) error {
+func (p *witness) submit(ctx context.Context) error {
 	p.w.t.Helper()
 	again := p.unsure
 	p.unsure = nil
@@ -153,7 +159,7 @@ func (p *person) submit(ctx context.Context) error {
 		}
 	}
 	body := p.w.newSession("")
-	body["rules"] = crashRules
+	body["rules"] = p.rules()
 	a, err := p.ask(ctx, http.MethodPost, "/api/v1/sessions", body, "Idempotency-Key", p.key("session"))
 	if err != nil {
 		return err
@@ -167,8 +173,8 @@ func (p *person) submit(ctx context.Context) error {
 	p.id = one.ID
 	for _, s := range []struct{ what, text, delivery string }{
 		{"mission", p.mission(), "queue"},
-		{"queued", steps(effect("queued")), "queue"},
-		{"steer", steps(effect("steered")), "steer"},
+		{"queued", steps(effect(p.tag + "queued")), "queue"},
+		{"steer", steps(effect(p.tag + "steered")), "steer"},
 	} {
 		if err := p.prompt(ctx, s.what, s.text, s.delivery); err != nil {
 			return err
@@ -177,7 +183,7 @@ func (p *person) submit(ctx context.Context) error {
 	return nil
 }
 
-func (p *person) prompt(ctx context.Context, what, text, delivery string) error {
+func (p *witness) prompt(ctx context.Context, what, text, delivery string) error {
 	p.w.t.Helper()
 	a, err := p.ask(ctx, http.MethodPost, "/api/v1/sessions/"+p.id+"/prompts", map[string]string{"text": text, "delivery": delivery}, "Idempotency-Key", p.key(what))
 	if err != nil {
@@ -192,7 +198,7 @@ func (p *person) prompt(ctx context.Context, what, text, delivery string) error 
 }
 
 // follow gives the session what it needs until it is finished and nobody holds it.
-func (p *person) follow(ctx context.Context, armed bool) error {
+func (p *witness) follow(ctx context.Context, armed bool) error {
 	p.w.t.Helper()
 	for {
 		if err := p.read(ctx, "0s"); err != nil {
@@ -219,7 +225,7 @@ func (p *person) follow(ctx context.Context, armed bool) error {
 }
 
 // read takes in the events that came; with wait it waits for one.
-func (p *person) read(ctx context.Context, wait string) error {
+func (p *witness) read(ctx context.Context, wait string) error {
 	for {
 		a, err := p.ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/sessions/%s/events?after=%d&limit=1000&wait=%s", p.id, p.j.last(), wait), nil)
 		if err != nil {
@@ -234,7 +240,7 @@ func (p *person) read(ctx context.Context, wait string) error {
 }
 
 // react does the next thing that the session needs of a person.
-func (p *person) react(ctx context.Context, s session, armed bool) (acted bool, err error) {
+func (p *witness) react(ctx context.Context, s session, armed bool) (acted bool, err error) {
 	p.w.t.Helper()
 	switch s.State {
 	case "waiting":
@@ -250,7 +256,7 @@ func (p *person) react(ctx context.Context, s session, armed bool) (acted bool, 
 	return p.atTheGate(ctx, armed)
 }
 
-func (p *person) decideAll(ctx context.Context) (bool, error) {
+func (p *witness) decideAll(ctx context.Context) (bool, error) {
 	p.w.t.Helper()
 	a, err := p.ask(ctx, http.MethodGet, "/api/v1/permissions?state=pending&session="+p.id, nil)
 	if err != nil {
@@ -287,7 +293,7 @@ func (c acting) name() string {
 	return ""
 }
 
-func (p *person) calls(ctx context.Context) ([]acting, error) {
+func (p *witness) calls(ctx context.Context) ([]acting, error) {
 	a, err := p.ask(ctx, http.MethodGet, "/api/v1/sessions/"+p.id+"/calls", nil)
 	if err != nil {
 		return nil, err
@@ -296,7 +302,7 @@ func (p *person) calls(ctx context.Context) ([]acting, error) {
 }
 
 // resolveAll says of each unknown call what the file says.
-func (p *person) resolveAll(ctx context.Context) (acted bool, err error) {
+func (p *witness) resolveAll(ctx context.Context) (acted bool, err error) {
 	p.w.t.Helper()
 	calls, err := p.calls(ctx)
 	if err != nil {
@@ -326,7 +332,7 @@ func (p *person) resolveAll(ctx context.Context) (acted bool, err error) {
 
 // atTheGate stops the turn whose step waits there, if that is the plot, once;
 // else it opens the gate, unless the server is to be killed meanwhile.
-func (p *person) atTheGate(ctx context.Context, armed bool) (bool, error) {
+func (p *witness) atTheGate(ctx context.Context, armed bool) (bool, error) {
 	if p.gate == nil {
 		return false, nil
 	}
@@ -335,7 +341,7 @@ func (p *person) atTheGate(ctx context.Context, armed bool) (bool, error) {
 		return false, err
 	}
 	for _, c := range calls {
-		if c.State != "dispatched" || c.name() != "held" || p.opened[c.ID] {
+		if c.State != "dispatched" || c.name() != p.tag+"held" || p.opened[c.ID] {
 			continue
 		}
 		if p.plot == stopped && p.j.count("interrupt.requested") == 0 {
@@ -353,7 +359,7 @@ func (p *person) atTheGate(ctx context.Context, armed bool) (bool, error) {
 
 // listen follows the session's stream from what was heard on, until the context
 // or the server ends. I8: what one connection sends is contiguous.
-func (p *person) listen(ctx context.Context) {
+func (p *witness) listen(ctx context.Context) {
 	p.mu.Lock()
 	from := int64(len(p.heard))
 	p.mu.Unlock()
@@ -384,7 +390,7 @@ func (p *person) listen(ctx context.Context) {
 }
 
 // hear takes one message of a stream.
-func (p *person) hear(id, data string) {
+func (p *witness) hear(id, data string) {
 	var e event
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		return // cut off by the server's death
@@ -402,7 +408,7 @@ func (p *person) hear(id, data string) {
 
 // hearAll waits until the stream has sent all that was read otherwise, and
 // compares the two.
-func (p *person) hearAll(ctx context.Context) {
+func (p *witness) hearAll(ctx context.Context) {
 	p.w.t.Helper()
 	for {
 		p.mu.Lock()
@@ -425,20 +431,10 @@ func (p *person) hearAll(ctx context.Context) {
 	}
 }
 
-// close looks once more at what was received before.
-func (p *person) close() {
-	if len(p.unsure) > 0 {
-		p.w.t.Errorf("no answer ever came to %+v", p.unsure)
-	}
-}
-
-// whole is the session's journal at the end.
-func (p *person) whole() journal { return p.j }
-
 // checkEffects holds the file of effects against the calls (I5): what happened is
 // what succeeded or was seen by the person, once each; nothing is left out. It
 // gives the counts as text.
-func (p *person) checkEffects() string {
+func (p *witness) checkEffects() string {
 	p.w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.w.t.Context()), patience)
 	defer cancel()
@@ -446,7 +442,10 @@ func (p *person) checkEffects() string {
 	if err != nil {
 		p.w.t.Fatalf("list the calls: %v", err)
 	}
-	want := map[string]int{"one": 0, "asked": 0, "queued": 0, "steered": 0}
+	want := map[string]int{}
+	for _, name := range []string{"one", "asked", "queued", "steered"} {
+		want[p.tag+name] = 0
+	}
 	for _, c := range calls {
 		if c.State == "succeeded" || c.State == "unknown" && c.Resolution != nil && c.Resolution.Outcome == "happened" {
 			want[c.name()]++
@@ -461,7 +460,7 @@ func (p *person) checkEffects() string {
 			p.w.t.Errorf("I5: the effect %s happened %d times, and the journal tells of %d\n%s", name, got[name], n, p.j.dump())
 		}
 	}
-	if got["held"] > want["held"] {
+	if got[p.tag+"held"] > want[p.tag+"held"] {
 		p.w.t.Errorf("I5: a step that was stopped has acted all the same\n%s", p.j.dump())
 	}
 	var text []string
@@ -470,6 +469,3 @@ func (p *person) checkEffects() string {
 	}
 	return strings.Join(text, " ")
 }
-
-// settleTime is lease and two sweeps of quickest: by then no claim is without a live owner (I9).
-const settleTime = 1500*time.Millisecond + 2*300*time.Millisecond
