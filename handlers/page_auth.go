@@ -143,6 +143,9 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 		return s.createLinkLogin(c, code)
 	}
 	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(f.text("next")), Email: f.word("email")}
+	if err := s.limitSignIn(c, p.Email); err != nil {
+		return err
+	}
 	u, err := s.checkPassword(c.UserContext(), p.Email, journal.Cut(f.text("password"), maxPassword))
 	if journal.Is(err, journal.Unauthenticated) {
 		p.Problems = []components.Problem{{Field: "email", Text: messageOf(err)}}

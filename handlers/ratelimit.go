@@ -3,6 +3,7 @@ package handlers
 import (
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // is full again are forgotten, which changes nothing for them.
 const maxBuckets = 10_000
 
-// limiter bounds what one owner may submit (ADM-10).
+// limiter bounds how often something may be done in one name, such as what one
+// owner may submit (ADM-10).
 type limiter struct {
 	rate    rate.Limit
 	burst   int
@@ -61,6 +63,23 @@ func (l *limiter) forget(now time.Time) {
 		}
 		delete(l.buckets, owner)
 	}
+}
+
+// Sign-ins with one address from one client: ten at once, then one in six seconds.
+const (
+	signInRate  = 1.0 / 6
+	signInBurst = 10
+)
+
+// limitSignIn slows down who guesses passwords. The client is part of the
+// bucket's name, so that nobody can keep somebody else from signing in.
+func (s *Server) limitSignIn(c *fiber.Ctx, email string) error {
+	d := s.signIns.wait(strings.ToLower(journal.Cut(email, 254))+" "+c.IP(), time.Now())
+	if d == 0 {
+		return nil
+	}
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(d.Seconds()))))
+	return journal.Errorf(journal.RateLimited, "Too many tries to sign in with this address. Nothing is locked: wait %d seconds and try again.", int(math.Ceil(d.Seconds()))).Typed("rate-limited")
 }
 
 // limit refuses a submission past the owner's rate. Code: rate_limited.

@@ -51,8 +51,9 @@ type Server struct {
 	log      *slog.Logger
 	sessions *scs.SessionManager
 	opts     Options
-	origin   string // of the public URL, or ""
-	limits   *limiter
+	origin   string        // of the public URL, or ""
+	limits   *limiter      // submissions, by owner
+	signIns  *limiter      // by address and client
 	hashing  chan struct{} // bounds the memory of password checks
 
 	// renderError draws a page for an error; nil: plain text. The page routes set it.
@@ -82,7 +83,7 @@ func New(o Options) *Server {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		store: o.Store, log: o.Logger, opts: o, origin: originOf(o.PublicURL), limits: newLimiter(o.Rate, o.Burst),
+		store: o.Store, log: o.Logger, opts: o, origin: originOf(o.PublicURL), limits: newLimiter(o.Rate, o.Burst), signIns: newLimiter(signInRate, signInBurst),
 		hashing: make(chan struct{}, 2), stop: make(chan struct{}), conns: map[net.Conn]struct{}{}, flushTime: 15 * time.Second, pollTime: 2 * time.Second,
 	}
 	s.sessions = newSessions(o.Store.WebSessions(), s.origin)
