@@ -235,7 +235,9 @@ func TestAppend_CleansAndMasks(t *testing.T) {
 		filler := strings.Repeat("x", 40_000)
 		id := store.NewID("call")
 		p := r.Propose(id, journal.EffectEffect)
-		p.Input = []byte(`{"a":"` + `s3cr3t-v\u00e4l\/ue\u003c1\u003e` + `","` + secret + `":1,"n":12345678901234567890}`)
+		p.Input = []byte(`{"a":"s3cr3t-v\u00e4l\/ue\u003c1\u003e","n":12345678901234567890}`) // as others may spell it
+		named := r.Propose(store.NewID("call"), journal.EffectEffect)
+		named.Input = []byte(`{"` + secret + `":1}`)
 		big := r.Propose(store.NewID("call"), journal.EffectEffect)
 		big.Input = []byte(`{"a":"` + filler + `s3cr3t-v\u00e4lue` + secret + `"}`)
 		ask := storetest.Ask("per_1", id)
@@ -244,7 +246,7 @@ func TestAppend_CleansAndMasks(t *testing.T) {
 		storetest.MustAppend(t, s, r.Claim, "",
 			&journal.MessageDelta{MessageID: "m", Role: "agent", Part: journal.PartText, Text: journal.T("a " + secret + " b " + quoted + "\x00\xff|")},
 			&journal.MessageCompleted{MessageID: "m2", Role: "agent", Part: journal.PartText, Text: journal.T(filler + secret + "\x00" + quoted)},
-			p, big, ask)
+			p, big, named, ask)
 		storetest.MustPrompt(t, s, r.Owner, r.Session, "use "+secret, journal.Queue)
 		storetest.MustPrompt(t, s, r.Owner, r.Session, filler+secret, journal.Queue)
 
