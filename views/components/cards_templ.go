@@ -475,8 +475,8 @@ func (c DecisionCard) cutText() string {
 	case !c.Payload.Known:
 		return "All of it stands on its own page."
 	}
-	lines, size, _ := c.Payload.size()
-	return fmt.Sprintf("This is the beginning. All of it, %s, %s, stands on its own page, with the buttons below it.", Plural(lines, "line"), Bytes(int64(size)))
+	text := c.Payload.Text
+	return fmt.Sprintf("This is the beginning. All of it, %s, %s, stands on its own page, with the buttons below it.", Plural(Lines(text), "line"), Bytes(int64(len(text))))
 }
 
 // UnknownCallCard asks what became of a call. It offers no repeating of it.
