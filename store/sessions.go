@@ -289,7 +289,8 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 	}
 	order, offset := "s.id DESC", 0
 	if f.NeedsFirst {
-		order = needsRank + ", s.updated_at DESC, s.id"
+		// Who waits longest for their owner comes first; elsewhere the latest does.
+		order = needsRank + ", CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN s.updated_at ELSE -s.updated_at END, s.id"
 		if f.Cursor != "" {
 			if _, err := fmt.Sscanf(f.Cursor, "o%d", &offset); err != nil || offset < 0 {
 				return "", nil, badCursor()

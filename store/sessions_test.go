@@ -150,19 +150,20 @@ func TestSessions_PagesSearchAndOrder(t *testing.T) {
 				t.Errorf("%q found %d, want %d", text, len(got), want)
 			}
 		}
-		// Those that need their owner come first, then what runs or waits, then what is ready.
-		r := storetest.MustRun(t, s, "w")
-		_ = r
-		c := storetest.MustClaim(t, s, ids[2], "w")
-		turn := storetest.MustPromote(t, s, c)
-		run := storetest.Run{Owner: owner, Session: ids[2], Claim: c, Turn: turn}
-		run.MustAsk(t, s)
+		// Those that need their owner come first, who waits longest at the top, then what runs or waits, then what is ready.
+		for i, id := range []string{ids[2], ids[5]} {
+			s.Skew(time.Duration(i) * time.Minute)
+			storetest.MustPrompt(t, s, owner, id, "y", journal.Queue)
+			c := storetest.MustClaim(t, s, id, "w")
+			run := storetest.Run{Owner: owner, Session: id, Claim: c, Turn: storetest.MustPromote(t, s, c)}
+			run.MustAsk(t, s)
+		}
 		storetest.MustPrompt(t, s, owner, ids[4], "x", journal.Queue)
 		got := all(store.SessionQuery{NeedsFirst: true})
-		if len(got) != 7 || got[0] != ids[2] || got[1] != ids[4] {
-			t.Errorf("got %v, want first %s, then %s", got, ids[2], ids[4])
+		if want := []string{ids[2], ids[5], ids[4]}; len(got) != 7 || !slices.Equal(got[:3], want) {
+			t.Errorf("got %v, want first %v", got, want)
 		}
-		if got := all(store.SessionQuery{Needs: true}); !slices.Equal(got, []string{ids[2]}) {
+		if got := all(store.SessionQuery{Needs: true}); !slices.Equal(got, []string{ids[5], ids[2]}) {
 			t.Errorf("got %v", got)
 		}
 		for _, bad := range []store.SessionQuery{{Cursor: "x"}, {Cursor: "oops", NeedsFirst: true}, {Cursor: "o-1", NeedsFirst: true}} {
