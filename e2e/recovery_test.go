@@ -257,3 +257,20 @@ func TestE2E_NeverRecoversAnExecutionTwice(t *testing.T) {
 		wantCounts(t, s.events(id), map[string]int{"step.recovered": 1, "call.unknown": 1, "turn.started": 1})
 	})
 }
+
+// The lock of the state folder proves that its earlier worker is dead: the next
+// one doesn't wait for a lease to end.
+// proves LEA-11
+func TestE2E_ARestartWaitsForNoLease(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		s := w.serve(flags("--lease", "10m", "--renew", "1m", "--sweep", "1m"))
+		gate, up := w.gate("gate"), w.gate("up")
+		id := s.mission(steps(up.tell("$$") + "; " + gate.read()))
+		pid := up.wait()
+		s.kill9()
+		waitGone(t, killCommand(t, pid))
+		s.restart()
+		s.untilQuiet(id, "uncertain")
+	})
+}

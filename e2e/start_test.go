@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -310,4 +312,48 @@ func TestE2E_Migrate(t *testing.T) {
 			s.kill9()
 		})
 	}
+}
+
+// verify and export work beside a server that works; verify writes nothing and
+// finds what is off.
+// proves JRN-4
+func TestE2E_VerifyAndExport(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		s := w.serve()
+		done := s.mission(steps("echo said"))
+		s.untilQuiet(done, "ready")
+		gate, up := w.gate("gate"), w.gate("up")
+		busy := s.mission(steps(up.tell("up") + "; " + gate.read()))
+		up.wait()
+		db := w.sql()
+		before := w.db.RowCounts(t, db)
+		if out := w.mustRun("", "verify"); !strings.Contains(out, "2 sessions") || !strings.Contains(out, "the journal is whole") {
+			t.Errorf("verify says\n%s", out)
+		}
+		exported := w.mustRun("", "export", done)
+		if after := w.db.RowCounts(t, db); !maps.Equal(before, after) {
+			t.Errorf("verify and export wrote: %v, before %v", after, before)
+		}
+		for _, e := range s.events(done) {
+			if !strings.Contains(exported, e.ID) {
+				t.Errorf("the export lacks event %d", e.Seq)
+			}
+		}
+		if web := string(s.get("/api/v1/sessions/"+done+"/export").want(t, http.StatusOK).body); !json.Valid([]byte(exported)) || web != exported {
+			t.Errorf("the export by the command line differs from the one by the API:\n%s\n%s", tail(exported, 500), tail(web, 500))
+		}
+
+		w.db.MustExec(t, db, "UPDATE call SET state = 'failed' WHERE session_id = ?", done)
+		o := w.run("", "verify")
+		if o.code != 1 || !strings.Contains(o.out, "damaged") || !strings.Contains(o.out, done) {
+			t.Errorf("verify of a damaged journal: exit %d\n%s%s", o.code, o.out, o.err)
+		}
+		w.db.MustExec(t, db, "UPDATE call SET state = 'succeeded' WHERE session_id = ?", done)
+		gate.open()
+		s.untilQuiet(busy, "ready")
+		if o := w.run("", "export", "ses_00000000000000000000000000000000"); o.code != 1 {
+			t.Errorf("the export of nothing: exit %d: %s", o.code, o.err)
+		}
+	})
 }
