@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
@@ -174,4 +175,54 @@ func onPostgres(t *testing.T, body func(t *testing.T, db *storetest.DB)) {
 			body(t, storetest.New(t, name))
 		})
 	}
+}
+
+// The first try of an append is still in its COMMIT, as far as the second can
+// tell, when that looks for its events: it waits, and finds them.
+// proves COO-10
+func TestAppend_RetriedWhileItCommits(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *storetest.DB) {
+		a, b := db.Open(t), db.Open(t)
+		raw := db.SQL(t)
+		r := storetest.MustRun(t, a, "w")
+		tries := store.Append{Drafts: storetest.Drafts(&journal.PlanUpdated{})}
+		written, commit := make(chan struct{}), make(chan struct{})
+		s := holdBoth(t, a, b, r.Session)
+		s.n++
+		go func() {
+			_, err := a.Append(t.Context(), r.Claim, tries)
+			s.done <- err
+		}()
+		a.AwaitQueued(r.Session, 1)
+		s.queue(0, 2, r.Session, func(context.Context, store.Tx) error { // in the same batch, after it
+			close(written)
+			<-commit
+			return nil
+		})
+		again := make(chan error, 1)
+		var found []journal.Event
+		go func() {
+			<-written
+			retried := tries
+			retried.Retried = true
+			var err error
+			found, err = b.Append(t.Context(), r.Claim, retried)
+			again <- err
+		}()
+		go func() {
+			defer close(commit)
+			for t.Context().Err() == nil {
+				var waits int
+				if err := raw.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits); err != nil || waits > 0 {
+					return
+				}
+			}
+		}()
+		s.release()
+		must(t, <-again)
+		if n := storetest.CountKind(storetest.Events(t, a, r.Session), journal.KindPlanUpdated); n != 1 || len(found) != 1 {
+			t.Errorf("%d events in the journal, %d found", n, len(found))
+		}
+	})
 }
