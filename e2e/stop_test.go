@@ -17,7 +17,7 @@ func TestE2E_SIGTERMEndsWhatRuns(t *testing.T) {
 		id := s.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
 		pid := atoi(t, up.wait())
 		s.prompt(id, steps(effect("queued")), "queue")
-		last := make(chan int64)
+		last := make(chan int64, 1)
 		open := s.follow(id, last) // an open stream must not hold the server up
 		s.until(id, "the command runs", func(j journal) bool { return j.count("call.dispatched") == 1 })
 		code, took := s.sigterm()
@@ -49,7 +49,10 @@ func TestE2E_SIGTERMEndsWhatRuns(t *testing.T) {
 			w.wantEffect(name, n)
 		}
 		last <- s.events(id).last()
+		s.prompt(id, steps("true"), "queue") // something more, so that the reader looks up
 		<-open.done
+		s.untilKind(id, "turn.ended", 4)
+		s.untilQuiet(id, "ready")
 		wantSlice(t, s.events(id), 0, open.transcript)
 	})
 }
