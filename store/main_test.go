@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	set := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(defaultChecks), "rapid.shrinktime": "5s"} {
+	// Tests wait for disks more than they compute, so more run at once than there are processors.
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(defaultChecks), "rapid.shrinktime": "5s", "test.parallel": "6"} {
 		if set[name] {
 			continue
 		}
