@@ -55,11 +55,44 @@ type locked struct {
 }
 
 func newLocked(t *tx, row sessionRow, now int64) (*locked, error) {
-	st, err := row.state()
+	st, err := t.w.states.of(&row)
 	if err != nil {
 		return nil, err
 	}
 	return &locked{t: t, row: row, st: st, now: now, seq: row.NextSeq}, nil
+}
+
+// maxStates bounds what a writer remembers.
+const maxStates = 256
+
+// states are what a writer has read out of its latest sessions' rows: a state
+// that is as it was written isn't parsed again. The text in the row decides, so
+// that what was rolled back, or written elsewhere, is never taken from here.
+// They are shared: State.Apply copies what it changes.
+type states map[string]knownState
+
+type knownState struct {
+	text string
+	st   journal.State
+}
+
+func (s states) of(row *sessionRow) (journal.State, error) {
+	if known, ok := s[row.ID]; ok && known.text == row.State {
+		known.st.UpdatedAt = row.UpdatedAt
+		return known.st, nil
+	}
+	st, err := row.state()
+	if err == nil {
+		s.keep(row.ID, row.State, st)
+	}
+	return st, err
+}
+
+func (s states) keep(id, text string, st journal.State) {
+	if _, known := s[id]; !known && len(s) >= maxStates {
+		clear(s)
+	}
+	s[id] = knownState{text, st}
 }
 
 func noSession() error {
@@ -71,8 +104,7 @@ func noSession() error {
 // anew if it had to wait for somebody who wrote.
 func (t *tx) lockOwned(ctx context.Context, id, owner string) (*locked, error) {
 	d := t.dialect()
-	var row lockedRow
-	err := t.get(ctx, &row, "SELECT "+sessionColumns+", "+d.now()+" AS now FROM session WHERE id = ? AND owner_id = ?"+d.lock(), d.nowArg(), id, owner)
+	row, err := t.lockedRow(ctx, "SELECT "+sessionColumns+", "+d.now()+" FROM session WHERE id = ? AND owner_id = ?"+d.lock(), d.nowArg(), id, owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSession()
 	}
@@ -86,7 +118,23 @@ func (t *tx) lockOwned(ctx context.Context, id, owner string) (*locked, error) {
 // after the wait, so that times of one journal don't go back because of it.
 type lockedRow struct {
 	sessionRow
-	Now int64 `db:"now"`
+	Now int64
+}
+
+// lockedRow runs a statement that locks one session and answers with
+// sessionColumns and the clock. Every write begins with it, so it is read
+// without sqlx's search for the fields.
+func (t *tx) lockedRow(ctx context.Context, q string, args ...any) (r lockedRow, err error) {
+	st, err := t.stmt(ctx, q)
+	if err != nil {
+		return r, err
+	}
+	err = st.QueryRowContext(ctx, args...).Scan(&r.ID, &r.OwnerID, &r.WorkspaceID, &r.Preset, &r.Rules, &r.Policy, &r.RulesVersion,
+		&r.NextSeq, &r.Epoch, &r.ExecutionID, &r.UpdatedAt, &r.State, &r.Now)
+	if err != nil {
+		err = fmt.Errorf("lock %q: %w", journal.Cut(q, 60), err)
+	}
+	return r, err
 }
 
 // lockFenced is the run's door: one statement fences by the execution id, takes
@@ -123,8 +171,7 @@ func staleClaim(executionID string) error {
 // lockSelect takes the row's lock without writing it: for methods that may find nothing to do.
 func (t *tx) lockSelect(ctx context.Context, id, lock string) (*locked, error) {
 	d := t.dialect()
-	var row lockedRow
-	err := t.get(ctx, &row, "SELECT "+sessionColumns+", "+d.now()+" AS now FROM session WHERE id = ?"+lock, d.nowArg(), id)
+	row, err := t.lockedRow(ctx, "SELECT "+sessionColumns+", "+d.now()+" FROM session WHERE id = ?"+lock, d.nowArg(), id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, journal.Errorf(journal.NotFound, "session not found: %s", id)
 	}
@@ -265,6 +312,7 @@ func (l *locked) flush(ctx context.Context) error {
 			return err
 		}
 		l.row.State, l.row.NextSeq = string(state), l.seq
+		l.t.w.states.keep(l.row.ID, l.row.State, l.st)
 	}
 	l.t.wake(l.row.ID, l.seq, false)
 	return nil

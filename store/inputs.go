@@ -50,6 +50,7 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 		return journal.Receipt{}, err
 	}
 	var out journal.Receipt
+	payload := p.hash()
 	Crash("admit.begin")
 	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockOwned(ctx, sessionID, owner)
@@ -57,7 +58,7 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 			return err
 		}
 		id := NewID("inp")
-		first, err := l.receipt(ctx, owner, journal.OpCreatePrompt, key, p.hash(), id)
+		first, err := l.receipt(ctx, owner, journal.OpCreatePrompt, key, payload, id)
 		if err != nil {
 			return err
 		}

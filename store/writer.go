@@ -47,10 +47,12 @@ type writer struct {
 	queue chan *request
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
+
+	states states
 }
 
 func newWriter(s *Store) *writer {
-	return &writer{s: s, queue: make(chan *request, maxBatch), stmts: map[string]*sqlx.Stmt{}}
+	return &writer{s: s, queue: make(chan *request, maxBatch), stmts: map[string]*sqlx.Stmt{}, states: states{}}
 }
 
 // write runs fn as one transaction and answers after its commit. fn may run more
