@@ -27,17 +27,17 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	status, e := explain(err)
 	setHeaders(c)            // fiber comes here without the middleware for what it refuses itself
 	c.Response().ResetBody() // half a page may be in it
-	switch {
-	case status == http.StatusRequestEntityTooLarge, status == http.StatusRequestHeaderFieldsTooLarge:
+	switch status {
+	case http.StatusRequestEntityTooLarge, http.StatusRequestHeaderFieldsTooLarge:
 		linger(c)
-	case status == http.StatusInternalServerError:
+	case http.StatusInternalServerError:
 		s.log.Error("request failed", slog.String("request_id", requestID(c)), slog.String("method", c.Method()), slog.String("route", c.Route().Path), slog.Any("error", err))
-	case status == http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable:
 		if c.GetRespHeader(fiber.HeaderRetryAfter) == "" {
 			c.Set(fiber.HeaderRetryAfter, "5")
 		}
 		s.log.Warn("not available", slog.String("request_id", requestID(c)), slog.String("route", c.Route().Path), slog.Any("error", err))
-	case status == http.StatusUnauthorized:
+	case http.StatusUnauthorized:
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	}
 	c.Status(status)

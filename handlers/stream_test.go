@@ -50,7 +50,7 @@ func (w *world) open(t *testing.T, session, query string, opts ...option) *reade
 	for _, o := range opts {
 		o(req)
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := http.DefaultTransport.RoundTrip(req) //nolint:bodyclose // reader.close does
 	if err != nil {
 		t.Fatal(err)
 	}
