@@ -137,8 +137,8 @@ func TestSubscribe_LostListener(t *testing.T) {
 	}
 }
 
-// Close must not wait for a database that is away.
-func TestClose_WhileTheDatabaseIsAway(t *testing.T) {
+// Close doesn't wait for a listener that is still connecting.
+func TestClose_RightAfterOpen(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		s, err := store.Open(context.Background(), store.Options{URL: db.URL})
