@@ -144,7 +144,7 @@ func TestEvents_UnknownKindsAreOpaque(t *testing.T) {
 	})
 }
 
-// proves JRN-6 JRN-5
+// proves JRN-6
 func TestCallOutput(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -37,7 +37,7 @@ func TestSubscribe_OwnProcess(t *testing.T) {
 	})
 }
 
-// proves ADM-7 COO-1
+// proves ADM-7
 func TestSubscribeWork_OnlyWhenThereIsSome(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -358,7 +358,6 @@ func TestRecover_ThirdOfATurnBlocks(t *testing.T) {
 	})
 }
 
-// proves LEA-12
 func TestEvidence_OfAWorkerThatComesBack(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {

@@ -106,7 +106,7 @@ func TestGroupCommit_FailedStatementHurtsOnlyItsOwn(t *testing.T) {
 				})
 			},
 			func() error {
-				return s.Write(t.Context(), session, func(ctx context.Context, x store.Tx) error {
+				return s.Write(t.Context(), session, func(_ context.Context, x store.Tx) error {
 					runs++
 					x.Wake(session)
 					return nil
@@ -304,7 +304,6 @@ func deadlocks(t *testing.T, db *storetest.DB) int64 {
 	return db.Count(t, db.SQL(t), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 }
 
-// proves ADM-10
 func TestSQLite_DiskFull(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
