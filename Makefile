@@ -94,8 +94,13 @@ crash: ## kill -9 the real binary at each labelled point, on both databases; pri
 	@$(call need,e2e)
 	scripts/postgres -- $(GOTEST) -show -want sqlite -want postgres -- -count=1 -timeout=30m -tags crashpoints -run TestCrash ./e2e/...
 
+.PHONY: mutants
+mutants: ## break ten rules on purpose, one at a time, and see a test fail (make soak: all)
+	@$(call need,e2e/mutants)
+	$(GOTEST) -show -- -count=1 -timeout=30m -tags crashpoints -run TestMutants ./e2e/mutants
+
 .PHONY: soak
-soak: ## the long tests (TestSoak…), for an hour or more; never in CI
+soak: ## the long tests (TestSoak…, all mutants), for an hour or more; never in CI
 	@$(call need,e2e)
 	scripts/postgres -- $(GOTEST) -show -- -count=1 -timeout=180m -tags 'crashpoints soak' -run TestSoak ./e2e/...
 

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"holdfast/handlers"
@@ -53,9 +52,9 @@ func makeJournal(ctx context.Context, c *common, o store.Options) (*store.Store,
 	return store.Open(ctx, o)
 }
 
-func release(log *slog.Logger, l *store.Lock) {
+func release(logger *slog.Logger, l *store.Lock) {
 	if err := l.Close(); err != nil {
-		log.Debug("release a lock", slog.Any("error", err))
+		logger.Debug("release a lock", slog.Any("error", err))
 	}
 }
 
@@ -94,7 +93,7 @@ func (*migrateCmd) Run(ctx context.Context, c *common, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.out, "The journal is up to date.")
+	s.say("The journal is up to date.\n")
 	return st.Close()
 }
 
@@ -116,7 +115,7 @@ func (l linkFlags) print(s streams, code string) {
 	if l.PublicURL != "" {
 		base = strings.TrimSuffix(l.PublicURL, "/")
 	}
-	fmt.Fprintf(s.out, "%s/login?code=%s\n", base, code)
+	s.say("%s/login?code=%s\n", base, code)
 }
 
 type userAddCmd struct {
@@ -143,7 +142,7 @@ func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
 			return err
 		}
 		if hash != "" {
-			fmt.Fprintf(s.out, "%s can sign in.\n", user.Email)
+			s.say("%s can sign in.\n", user.Email)
 			return nil
 		}
 		code, err := st.UserLink(ctx, user.ID)
@@ -170,16 +169,15 @@ func (*userListCmd) Run(ctx context.Context, c *common, s streams) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "EMAIL\tID\tSINCE\tSTATE")
+		w := s.table("EMAIL", "ID", "SINCE", "STATE")
 		for _, u := range users {
 			state := "active"
 			if u.Disabled {
 				state = "disabled"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.ID, date(u.CreatedAt), state)
+			w.row(u.Email, u.ID, date(u.CreatedAt), state)
 		}
-		return w.Flush()
+		return w.flush()
 	})
 }
 
@@ -240,7 +238,7 @@ func (t *tokenNewCmd) Run(ctx context.Context, c *common, s streams) error {
 		}
 		_, secret, err := st.AddToken(ctx, user.ID, t.Name, store.Scope(t.Scope), life)
 		if err == nil {
-			fmt.Fprintln(s.out, secret)
+			s.say("%s\n", secret)
 		}
 		return err
 	})
@@ -271,8 +269,7 @@ func (*tokenListCmd) Run(ctx context.Context, c *common, s streams) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tEMAIL\tNAME\tSCOPE\tSINCE\tENDS")
+		w := s.table("ID", "EMAIL", "NAME", "SCOPE", "SINCE", "ENDS")
 		for _, t := range tokens {
 			ends := "never"
 			if t.ExpiresAt.Valid {
@@ -281,9 +278,9 @@ func (*tokenListCmd) Run(ctx context.Context, c *common, s streams) error {
 			if t.RevokedAt.Valid {
 				ends = "revoked " + date(t.RevokedAt.Int64)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Email, t.Name, t.Scope, date(t.CreatedAt), ends)
+			w.row(t.ID, t.Email, t.Name, string(t.Scope), date(t.CreatedAt), ends)
 		}
-		return w.Flush()
+		return w.flush()
 	})
 }
 

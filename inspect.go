@@ -4,8 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"text/tabwriter"
+	"strconv"
 
 	"holdfast/handlers"
 	"holdfast/store"
@@ -22,25 +21,24 @@ func (v *verifyCmd) Run(ctx context.Context, c *common, s streams) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintf(w, "CHECK\tCHECKED\tFAULTS\n")
+		w := s.table("CHECK", "CHECKED", "FAULTS")
 		for _, check := range report.Checks {
-			fmt.Fprintf(w, "%s\t%d\t%d\n", check.Name, check.Checked, check.Found)
+			w.row(check.Name, strconv.Itoa(check.Checked), strconv.Itoa(check.Found))
 		}
-		if err := w.Flush(); err != nil {
+		if err := w.flush(); err != nil {
 			return err
 		}
 		for _, check := range report.Checks {
 			for _, fault := range check.Faults {
-				fmt.Fprintf(s.out, "%s: %s\n", check.Name, fault)
+				s.say("%s: %s\n", check.Name, fault)
 			}
 		}
-		fmt.Fprintf(s.out, "%d sessions, %d events: ", report.Sessions, report.Events)
+		s.say("%d sessions, %d events: ", report.Sessions, report.Events)
 		if !report.OK() {
-			fmt.Fprintln(s.out, "the journal is damaged")
+			s.say("the journal is damaged\n")
 			return errSaid
 		}
-		fmt.Fprintln(s.out, "the journal is whole")
+		s.say("the journal is whole\n")
 		return nil
 	})
 }

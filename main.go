@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 
@@ -44,12 +42,6 @@ func buildVersion() string {
 type usageError struct{ msg string }
 
 func (e usageError) Error() string { return e.msg }
-
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
 
 type cli struct {
 	common
@@ -96,7 +88,7 @@ func report(s streams, err error) int {
 		return exitDone
 	}
 	if !errors.Is(err, errSaid) {
-		fmt.Fprintf(s.err, "holdfast: %v\n", err)
+		s.complain("holdfast: %v\n", err)
 	}
 	var usage usageError
 	var held *store.HeldError

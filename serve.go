@@ -198,10 +198,10 @@ func (sv *server) announce(ctx context.Context, s streams) error {
 	if u, err := url.Parse(database); err == nil && u.User != nil {
 		database = u.Redacted()
 	}
-	fmt.Fprintf(s.out, "holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents runbook\nlistening on %s\n",
+	s.say("holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents runbook\nlistening on %s\n",
 		buildVersion(), database, sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), base)
 	for _, d := range tool.Degraded() {
-		fmt.Fprintf(s.out, "note: %s\n", d)
+		s.say("note: %s\n", d)
 	}
 	has, err := sv.store.HasUsers(ctx)
 	if err != nil || has {
@@ -211,7 +211,7 @@ func (sv *server) announce(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "Open %s/setup?code=%s\n", base, url.QueryEscape(code))
+	s.say("Open %s/setup?code=%s\n", base, url.QueryEscape(code))
 	return nil
 }
 

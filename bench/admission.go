@@ -69,7 +69,7 @@ func (b *bench) admit(ctx context.Context, callers int, product *side, sv *serve
 	base := c.keys.Load()
 	c.keys.Store(base + int64(callers)<<32) // each count of callers has keys of its own
 	submit := func(_ context.Context, session string, _ int) error { return c.submit(session, body) }
-	write := func(ctx context.Context, session string, n int) error {
+	write := func(_ context.Context, session string, n int) error {
 		key := "bench-" + strconv.FormatInt(c.keys.Add(1), 10) + "-0123456789abcdef"
 		a := bareAdmission{owner: other.owner, session: session, key: key, text: promptText, state: states[n]}
 		return loop.do(session, a.write)

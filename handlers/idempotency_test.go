@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -128,6 +129,23 @@ func TestIdempotency_Session(t *testing.T) {
 		if bare["title"] != "Untitled" || bare["state"] != "idle" {
 			t.Errorf("got %v", bare)
 		}
+	})
+}
+
+// A retry of a session is answered although its folder is gone since.
+func TestCreateSession_RetryOutlivesTheWorkspace(t *testing.T) {
+	// proves ADM-3 ADM-6
+	onEach(t, func(t *testing.T, w *world) {
+		const body = `{"workspace":"/srv/x","agent":"runbook","prompt":{"text":"hi"}}`
+		made := w.do(t, post, "/api/v1/sessions", as(w.alice), key("s"), sendsJSON(body)).want(t, http.StatusCreated)
+		w.srv.opts.Prepare = func(context.Context, string) (string, string, error) {
+			return "", "", journal.Errorf(journal.Unprocessable, "It is gone.").Typed("workspace-not-found")
+		}
+		again := w.do(t, post, "/api/v1/sessions", as(w.alice), key("s"), sendsJSON(body))
+		if got := again.want(t, http.StatusCreated); got["id"] != made["id"] || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("got %v, want the first answer again", got)
+		}
+		w.do(t, post, "/api/v1/sessions", as(w.alice), key("t"), sendsJSON(body)).wantProblem(t, http.StatusUnprocessableEntity, "workspace-not-found")
 	})
 }
 

@@ -44,15 +44,19 @@ func (s *Server) createSession(ctx context.Context, ownerID, key string, in sess
 	if err := in.check(); err != nil {
 		return out, false, err
 	}
-	if err := s.checkAgent(ctx, in.Agent); err != nil {
-		return out, false, err
-	}
-	n := store.NewSession{Title: in.title(), Agent: in.Agent, Preset: in.Preset, Rules: in.Rules}
+	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules}
 	if in.Policy != nil {
 		n.Policy = *in.Policy
 	}
 	if in.Prompt != nil {
 		n.Prompt = &store.PromptInput{Text: in.Prompt.Text, Delivery: journal.Queue}
+	}
+	// A retry is answered first: its agent or folder may be gone by now (ADM-3).
+	if out, found, err := s.store.CreatedBefore(ctx, ownerID, key, n); found || err != nil {
+		return out, found, err
+	}
+	if err := s.checkAgent(ctx, in.Agent); err != nil {
+		return out, false, err
 	}
 	if n.Workspace, n.WorkspaceID, err = s.opts.Prepare(ctx, in.Workspace); err != nil {
 		return out, false, err

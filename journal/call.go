@@ -20,8 +20,9 @@ func ParseEffect(s string) Effect {
 	switch e := Effect(s); e {
 	case EffectRead, EffectIdempotent:
 		return e
+	default:
+		return EffectEffect
 	}
-	return EffectEffect
 }
 
 // CallState is the state of a call (CAL-3).
@@ -44,8 +45,9 @@ func (s CallState) Settled() bool {
 	switch s {
 	case CallSucceeded, CallFailed, CallCancelled, CallIsRefused:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Verdict is what a person found out about an unknown call (CAL-3).

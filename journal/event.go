@@ -31,7 +31,7 @@ type Actor struct {
 	ID   string
 }
 
-// User, Agent and Server make actors.
+// User is a person, by id.
 func User(id string) Actor { return Actor{Type: ActorUser, ID: id} }
 
 // Agent is the agent of the session.

@@ -161,6 +161,7 @@ func (s *State) Execution(c *Claim, now int64) (state ExecutionState, since int6
 	switch s.Base {
 	case StateClosed, StateUncertain, StateStopping:
 		return s.Base, s.BaseSince
+	default: // the claim, if there is one, tells more
 	}
 	switch {
 	case c == nil:
@@ -188,8 +189,9 @@ func (s *State) Needs() Needs {
 		return NeedsBlocked
 	case StateReady:
 		return NeedsReview
+	default:
+		return NeedsNone
 	}
-	return NeedsNone
 }
 
 // Apply folds one event. It answers conflict if the event can't follow what the

@@ -75,10 +75,10 @@ func realPaths(resources []policy.Resource, workspace string) []policy.Resource 
 	out := make([]policy.Resource, 0, len(resources))
 	for _, r := range resources {
 		if (r.Permission == policy.PermissionEdit || r.Permission == policy.PermissionRead) && !r.Opaque && !r.Neutral && !filepath.IsAbs(r.Value) {
-			real := realPath(filepath.Join(workspace, r.Value), 0)
-			rel, err := filepath.Rel(workspace, real)
+			resolved := realPath(filepath.Join(workspace, r.Value), 0)
+			rel, err := filepath.Rel(workspace, resolved)
 			if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-				out = append(out, policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(real), AlwaysAsk: true, Why: "a link leads out of the workspace"})
+				out = append(out, policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(resolved), AlwaysAsk: true, Why: "a link leads out of the workspace"})
 				continue
 			}
 			r.Value = rel
@@ -93,8 +93,8 @@ const maxLinks = 40
 
 // realPath resolves the part of a path that exists; what doesn't stays as it is named.
 func realPath(path string, links int) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
 	}
 	dir := filepath.Dir(path)
 	if dir == path || links > maxLinks {

@@ -78,12 +78,12 @@ func (b *bench) start() *runner.Runner {
 // session makes a session in which echo, cat, touch and the like are allowed.
 func (b *bench) session(prompt string, with ...func(*store.NewSession)) string {
 	b.t.Helper()
-	real, marker, err := b.opts.Workspaces.Prepare(b.t.Context(), b.dir)
+	folder, marker, err := b.opts.Workspaces.Prepare(b.t.Context(), b.dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	n := store.NewSession{
-		Title: "mission", Agent: runbook.Name, Workspace: real, WorkspaceID: marker, Preset: "workspace",
+		Title: "mission", Agent: runbook.Name, Workspace: folder, WorkspaceID: marker, Preset: "workspace",
 		Rules: []journal.Rule{{Permission: "shell", Pattern: "*", Action: "allow"}, {Permission: "edit", Pattern: "*", Action: "allow"}},
 	}
 	if prompt != "" {

@@ -38,8 +38,8 @@ func TestRunner_OneFailingRecoveryDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		s := db.OpenUnchecked(t) // one session is damaged on purpose
-		var log lines
-		b := setup(t, s, func(o *runner.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		var logged lines
+		b := setup(t, s, func(o *runner.Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
 		var ids []string
 		for range 3 {
 			id := b.session(steps("echo a >> log"))
@@ -55,7 +55,7 @@ func TestRunner_OneFailingRecoveryDoesNotStopTheOthers(t *testing.T) {
 			b.untilState(id, journal.StateReady)
 		}
 		r.Sweep(t.Context())
-		if n := log.count("recover an execution"); n < 2 {
+		if n := logged.count("recover an execution"); n < 2 {
 			t.Errorf("the failed recovery was logged %d times in two sweeps, want it met again", n)
 		}
 	})
@@ -67,10 +67,10 @@ func TestRunner_OneFailingRecoveryDoesNotStopTheOthers(t *testing.T) {
 func TestRunner_LogsAFailedDrainOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		var log lines
+		var logged lines
 		var once sync.Once
 		b := setup(t, s, func(o *runner.Options) {
-			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 			o.Agents = append(o.Agents, failing{name: "fails once", run: func(context.Context, *runner.Turn) (runner.Result, error) {
 				var err error
 				once.Do(func() { err = context.DeadlineExceeded })
@@ -89,8 +89,8 @@ func TestRunner_LogsAFailedDrainOnce(t *testing.T) {
 		}
 		b.untilState(stopped, journal.StateStopped)
 		r.Stop()
-		if n := log.count("drain failed"); n != 2 || log.count("session not found: ses_gone") != 1 || log.count(failed) == 0 {
-			t.Errorf("%d failed drains in the log, want the missing session and the failed agent, once each:\n%s", n, log.buf.String())
+		if n := logged.count("drain failed"); n != 2 || logged.count("session not found: ses_gone") != 1 || logged.count(failed) == 0 {
+			t.Errorf("%d failed drains in the log, want the missing session and the failed agent, once each:\n%s", n, logged.buf.String())
 		}
 	})
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,7 @@ func TestTrust_EndsBeforeTheLease(t *testing.T) {
 		}
 		<-time.After(lease)
 		cancel(ErrLeaseLost)
-		if err := tr.wait(ctx); err != ErrLeaseLost {
+		if err := tr.wait(ctx); !errors.Is(err, ErrLeaseLost) {
 			t.Errorf("a lost lease: %v, want the cause", err)
 		}
 	})

@@ -24,11 +24,11 @@ type Workspaces struct{ roots []string }
 func NewWorkspaces(roots []string) (Workspaces, error) {
 	var w Workspaces
 	for _, r := range roots {
-		real, err := realFolder(r)
+		resolved, err := realFolder(r)
 		if err != nil {
 			return w, fmt.Errorf("use %s for workspaces: %w", r, err)
 		}
-		w.roots = append(w.roots, real)
+		w.roots = append(w.roots, resolved)
 	}
 	if len(w.roots) == 0 {
 		return w, errors.New("no folder for workspaces was given")
@@ -44,18 +44,18 @@ func realFolder(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(abs)
+	resolved, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err == nil && !info.IsDir() {
 		err = errors.New("it isn't a folder")
 	}
-	return real, err
+	return resolved, err
 }
 
-// resolve gives the real path of a workspace that lies under a root, after
+// resolve gives the resolved path of a workspace that lies under a root, after
 // symlinks. path is absolute, or relative to the first root.
 func (w Workspaces) resolve(path string) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) || len(path) > 4096 {
@@ -64,13 +64,13 @@ func (w Workspaces) resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(w.roots[0], path)
 	}
-	real, err := realFolder(path)
+	resolved, err := realFolder(path)
 	if err != nil {
 		return "", &journal.Error{Code: journal.Unprocessable, Type: "workspace-not-found", Err: err, Message: fmt.Sprintf("There is no folder %s that this server can reach. Nothing was recorded.", path)}
 	}
 	for _, r := range w.roots {
-		if real == r || strings.HasPrefix(real, strings.TrimSuffix(r, "/")+"/") {
-			return real, nil
+		if resolved == r || strings.HasPrefix(resolved, strings.TrimSuffix(r, "/")+"/") {
+			return resolved, nil
 		}
 	}
 	return "", journal.Errorf(journal.Unprocessable, "%s is not under a folder that this server may work in (%s). Nothing was recorded.", path, strings.Join(w.roots, ", ")).Typed("workspace-outside")
@@ -78,29 +78,29 @@ func (w Workspaces) resolve(path string) (string, error) {
 
 // Prepare resolves a workspace for a new session and gives its marker, writing
 // one if there is none yet. Code: unprocessable.
-func (w Workspaces) Prepare(_ context.Context, path string) (real, marker string, err error) {
-	if real, err = w.resolve(path); err != nil {
+func (w Workspaces) Prepare(_ context.Context, path string) (resolved, marker string, err error) {
+	if resolved, err = w.resolve(path); err != nil {
 		return "", "", err
 	}
-	if marker, err = readMarker(real); err == nil {
-		return real, marker, nil
+	if marker, err = readMarker(resolved); err == nil {
+		return resolved, marker, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if marker, err = writeMarker(real); err == nil {
-			return real, marker, nil
+		if marker, err = writeMarker(resolved); err == nil {
+			return resolved, marker, nil
 		}
 	}
-	return "", "", &journal.Error{Code: journal.Unprocessable, Type: "workspace-not-writable", Err: err, Message: fmt.Sprintf("The folder %s can't be marked as a workspace: its %s can't be read or written. Nothing was recorded.", real, markerFile)}
+	return "", "", &journal.Error{Code: journal.Unprocessable, Type: "workspace-not-writable", Err: err, Message: fmt.Sprintf("The folder %s can't be marked as a workspace: its %s can't be read or written. Nothing was recorded.", resolved, markerFile)}
 }
 
 // Check tells why this worker can't run a session in its workspace, or nil.
 func (w Workspaces) Check(b store.SessionBrief) error {
-	real, err := w.resolve(b.Workspace)
+	resolved, err := w.resolve(b.Workspace)
 	if err != nil {
 		return err
 	}
-	marker, err := readMarker(real)
-	if err != nil || marker != b.WorkspaceID || real != b.Workspace {
+	marker, err := readMarker(resolved)
+	if err != nil || marker != b.WorkspaceID || resolved != b.Workspace {
 		return fmt.Errorf("the folder %s isn't the one in which this session was made: its marker (%s) is missing or another", b.Workspace, markerFile)
 	}
 	return nil

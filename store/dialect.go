@@ -61,19 +61,6 @@ func (d *dialect) lockOrSkip() string {
 	return " FOR NO KEY UPDATE SKIP LOCKED"
 }
 
-// isUnique reports a violated unique constraint.
-func isUnique(err error) bool {
-	var pe *pq.Error
-	if errors.As(err, &pe) {
-		return pe.Code == "23505"
-	}
-	var se *sqlite.Error
-	if errors.As(err, &se) {
-		return se.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || se.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE
-	}
-	return false
-}
-
 // isConstraint reports any violated constraint: the fault of one request, not of its batch.
 func isConstraint(err error) bool {
 	var pe *pq.Error

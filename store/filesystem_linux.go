@@ -13,5 +13,5 @@ func networkFileSystem(dir string) string {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return ""
 	}
-	return networkNames[int64(st.Type)]
+	return networkNames[st.Type]
 }

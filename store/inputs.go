@@ -179,6 +179,7 @@ func (s *Store) WithdrawPrompt(ctx context.Context, owner, promptID string) (jou
 		case journal.InputPromoted:
 			return journal.Errorf(journal.Conflict, "This message was delivered to the agent already, as entry #%d. It can't be withdrawn; you can send another, or stop the turn.", out.PromotedSeq).
 				Typed("prompt-promoted").With("state", out.State)
+		case journal.InputAdmitted:
 		}
 		if err := l.append(ctx, journal.User(owner), &journal.PromptWithdrawn{PromptID: promptID}); err != nil {
 			return err

@@ -154,8 +154,12 @@ func TestCreateSession_WithFirstPrompt(t *testing.T) {
 		}
 		raw := db.SQL(t)
 		before := db.RowCounts(t, raw)
+		other := n
+		other.Prompt = &store.PromptInput{Text: "another", Delivery: journal.Queue}
+		_, _, err := s.CreateSession(t.Context(), owner, "k", other)
+		storetest.WantCode(t, err, journal.Unprocessable)
 		n.Title = "Another"
-		_, _, err := s.CreateSession(t.Context(), owner, "k", n)
+		_, _, err = s.CreateSession(t.Context(), owner, "k", n)
 		storetest.WantCode(t, err, journal.Unprocessable)
 		n.Prompt = &store.PromptInput{Text: "a\x00b", Delivery: journal.Queue}
 		_, _, err = s.CreateSession(t.Context(), owner, "k2", n)

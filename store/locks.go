@@ -38,18 +38,18 @@ type Lock struct{ l *flock.Flock }
 // LockJournal makes this process the one worker of a SQLite journal (LEA-8). The
 // path is resolved through symlinks, so that two names of one file are one lock.
 func LockJournal(path string) (*Lock, error) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, os.ErrNotExist) {
 		dir, derr := filepath.EvalSymlinks(filepath.Dir(path))
 		if derr != nil {
 			return nil, fmt.Errorf("find the journal's folder: %w", derr)
 		}
-		real, err = filepath.Join(dir, filepath.Base(path)), nil
+		resolved, err = filepath.Join(dir, filepath.Base(path)), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the journal: %w", err)
 	}
-	return lockFile("The journal", path, real+".owner")
+	return lockFile("The journal", path, resolved+".owner")
 }
 
 // LockState makes this process the one holder of a state folder (LEA-11) and

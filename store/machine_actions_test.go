@@ -494,7 +494,7 @@ func (m *machine) restart(*model) {
 	m.seen["restarted"]++
 	m.ok(m.store.Close())
 	m.store = m.db.OpenUnchecked(m.t)
-	m.harness.store = m.store
+	m.harness.store = m.store //nolint:staticcheck // both have one, and both must change
 	m.setSkew(m.skew)
 	m.newWorkers()
 	want := int64(0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -45,7 +46,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 		defer func() {
 			if err := l.Unlock(); err != nil {
-				s.log.Warn("unlock the migration: " + err.Error())
+				s.log.Warn("unlock the migration", slog.Any("error", err))
 			}
 		}()
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 type NewSession struct {
 	Title       string
 	Agent       string
+	Given       string // the workspace as the person wrote it, by which a retry is known; "": Workspace
 	Workspace   string
 	WorkspaceID string
 	Preset      string
@@ -31,7 +33,7 @@ func (n NewSession) hash() string {
 	if n.Prompt != nil {
 		prompt = n.Prompt.hash()
 	}
-	return journal.PayloadHash(norm.NFC.String, n.Title, n.Agent, n.Workspace, n.Preset, n.Rules, n.Policy, prompt)
+	return journal.PayloadHash(norm.NFC.String, n.Title, n.Agent, cmp.Or(n.Given, n.Workspace), n.Preset, n.Rules, n.Policy, prompt)
 }
 
 // SessionRules is what decides the calls of a session, and the version of it (CAL-9).
@@ -113,6 +115,24 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 	}
 	out, err = s.Session(ctx, owner, id)
 	return out, replayed, err
+}
+
+// CreatedBefore gives the session that was made under a key, for a retry that can't
+// be made anew: its folder or agent may be gone since. found is false if nothing
+// was made so far. Code: unprocessable (ADM-4).
+func (s *Store) CreatedBefore(ctx context.Context, owner, key string, n NewSession) (out Session, found bool, err error) {
+	if n.Rules == nil {
+		n.Rules = []journal.Rule{}
+	}
+	id, err := s.replaySession(ctx, owner, key, n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return out, false, nil
+	}
+	if err != nil {
+		return out, false, err
+	}
+	out, err = s.Session(ctx, owner, id)
+	return out, err == nil, err
 }
 
 func (t *tx) newSession(ctx context.Context, id, owner string, n NewSession) (*locked, error) {

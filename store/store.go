@@ -91,8 +91,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.base, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.open(ctx, o); err != nil {
 		s.cancel(err)
-		s.closePools()
-		return nil, err
+		return nil, errors.Join(err, s.closePools())
 	}
 	s.start()
 	return s, nil

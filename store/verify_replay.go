@@ -186,7 +186,7 @@ func (o *verification) event(ctx context.Context, ev *journal.Event, sum int64) 
 	if err != nil {
 		o.v.fault(CheckEvents, "%s: #%d (%s) can't be read", o.id, ev.Seq, ev.Kind)
 		o.broken = true
-		return nil
+		return nil //nolint:nilerr // the fault is the finding; the others are still looked for
 	}
 	if c, ok := body.(*journal.SessionCreated); ok && c.OwnerID != o.row.OwnerID {
 		o.v.fault(CheckState, "%s: owner_id is %s; its journal says %s", o.id, o.row.OwnerID, c.OwnerID)

@@ -47,7 +47,7 @@ func (w WebSessions) DeleteCtx(ctx context.Context, token string) error {
 	})
 }
 
-// Find, Commit and Delete are the older face that scs demands; nothing calls them.
+// Find is the older face of FindCtx, which scs demands; nothing calls it.
 func (w WebSessions) Find(token string) ([]byte, bool, error) {
 	return w.FindCtx(w.s.base, token)
 }

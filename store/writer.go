@@ -196,7 +196,7 @@ func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 	}
 	if len(batch) == 1 && batch[0].err != nil {
 		w.rollback()
-		return nil
+		return nil //nolint:nilerr // the request has its own error
 	}
 	if err := w.raw(ctx, "COMMIT"); err != nil {
 		w.rollback()

@@ -134,7 +134,7 @@ func (w *walker) declare(words []word) {
 			if strings.ContainsAny(value, "($`") && arg.static {
 				w.opaque("it declares a list, whose text is run again")
 			}
-			w.tainted = w.tainted || set && !(arg.exact() && plainValue(literal(value)))
+			w.tainted = w.tainted || set && (!arg.exact() || !plainValue(literal(value)))
 		}
 	}
 	r := Resource{Permission: PermissionShell, Value: join(words), Could: couldBe(words), Neutral: neutral}
@@ -150,6 +150,7 @@ func fedText(redirs []*syntax.Redirect) bool {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			return true
+		default: // a file or a descriptor, which redirects see to
 		}
 	}
 	return false

@@ -115,6 +115,7 @@ func (w *walker) param(p *syntax.ParamExp) {
 			w.setName(p.Param.Value)
 		}
 		w.tainted = w.tainted || !plainValue(value)
+	default: // it only picks or cuts a value, which the text shows
 	}
 }
 
@@ -204,6 +205,7 @@ func (w *walker) testExpr(x syntax.TestExpr) {
 			w.testNumber(x.X)
 			w.testNumber(x.Y)
 			return
+		default: // it compares texts or files
 		}
 		w.testExpr(x.X)
 		w.testExpr(x.Y)

@@ -53,41 +53,59 @@ var usages = map[string]usage{
 	"date":   {short: "uR", rest: "I", value: "d", long: "utc universal iso-8601 rfc-3339 rfc-email date", check: checkDate},
 	"test":   {names: true, dashed: testOperators},
 	"[":      {names: true, dashed: testOperators},
-	"cut": {tame: true, short: "nsz", value: "dfcb", contents: true,
-		long: "output-delimiter delimiter fields characters bytes complement only-delimited zero-terminated"},
-	"sort": {short: "bcCdfghiMnrRsuVz", value: "tk", contents: true,
+	"cut": {
+		tame: true, short: "nsz", value: "dfcb", contents: true,
+		long: "output-delimiter delimiter fields characters bytes complement only-delimited zero-terminated",
+	},
+	"sort": {
+		short: "bcCdfghiMnrRsuVz", value: "tk", contents: true,
 		long: `reverse numeric-sort unique key field-separator version-sort human-numeric-sort ignore-case check stable
-			general-numeric-sort month-sort zero-terminated ignore-leading-blanks dictionary-order`},
-	"uniq": {short: "cdDiuz", count: "fsw", contents: true, check: checkUniq,
-		long: "count repeated unique ignore-case skip-fields skip-chars check-chars"},
-	"diff": {tame: true, short: "abBcdeiNpqrstTuwy", rest: "UCW", contents: true,
+			general-numeric-sort month-sort zero-terminated ignore-leading-blanks dictionary-order`,
+	},
+	"uniq": {
+		short: "cdDiuz", count: "fsw", contents: true, check: checkUniq,
+		long: "count repeated unique ignore-case skip-fields skip-chars check-chars",
+	},
+	"diff": {
+		tame: true, short: "abBcdeiNpqrstTuwy", rest: "UCW", contents: true,
 		long: `brief unified context recursive ignore-all-space ignore-space-change ignore-blank-lines ignore-case side-by-side
-			report-identical-files color text new-file minimal suppress-common-lines width`},
-	"grep": {tame: true, short: "acEFGHhiIlLnoPqRrsvwxyZz", value: "e", count: "ABCm", contents: true, pattern: true,
+			report-identical-files color text new-file minimal suppress-common-lines width`,
+	},
+	"grep": {
+		tame: true, short: "acEFGHhiIlLnoPqRrsvwxyZz", value: "e", count: "ABCm", contents: true, pattern: true,
 		globbed: "include",
 		long: `exclude exclude-dir color colour count ignore-case line-number recursive dereference-recursive files-with-matches
 			files-without-match invert-match word-regexp line-regexp only-matching quiet silent no-messages with-filename
 			no-filename extended-regexp fixed-strings basic-regexp perl-regexp max-count after-context before-context context
-			regexp text null binary-files byte-offset initial-tab`},
-	"rg": {short: "abcFHIiilNnoPpqsSUvwx0", value: "etTr", count: "ABCmjdM", globs: "g", contents: true, pattern: true,
+			regexp text null binary-files byte-offset initial-tab`,
+	},
+	"rg": {
+		short: "abcFHIiilNnoPpqsSUvwx0", value: "etTr", count: "ABCmjdM", globs: "g", contents: true, pattern: true,
 		globbed: "glob iglob",
 		long: `type type-not ignore-case smart-case case-sensitive line-number count count-matches files-with-matches
 			files-without-match invert-match word-regexp line-regexp fixed-strings only-matching max-count max-depth
 			after-context before-context context regexp multiline multiline-dotall no-heading heading color json stats sort sortr
 			files type-list replace pcre2 no-line-number with-filename no-filename quiet trim vimgrep column max-columns
-			max-filesize threads no-messages`},
+			max-filesize threads no-messages`,
+	},
 	"find": {names: true, dashed: `H P name iname path ipath wholename regex iregex regextype type maxdepth mindepth depth size
 		mtime mmin ctime cmin atime amin newer empty print print0 printf ls prune o or a and not perm user group links
 		executable readable writable mount xdev true false quit`},
-	"git status": {short: "sbvz", rest: "u", contents: true,
-		long: "short branch porcelain long verbose untracked-files ignored ignore-submodules column no-column ahead-behind renames no-renames show-stash"},
-	"git diff": {short: "pusawbzMCBRW", rest: "USG", contents: true,
-		long: gitShow + " cached staged merge-base ours theirs base"},
+	"git status": {
+		short: "sbvz", rest: "u", contents: true,
+		long: "short branch porcelain long verbose untracked-files ignored ignore-submodules column no-column ahead-behind renames no-renames show-stash",
+	},
+	"git diff": {
+		short: "pusawbzMCBRW", rest: "USG", contents: true,
+		long: gitShow + " cached staged merge-base ours theirs base",
+	},
 	"git log":  {short: "pusawbzMCBRWiEFPgmc", rest: "nUSG", contents: true, long: gitWalk},
 	"git show": {short: "pusawbzMCBRWm", rest: "nUSG", contents: true, long: gitWalk},
-	"git branch": {short: "avrli", contents: true,
+	"git branch": {
+		short: "avrli", contents: true,
 		long: `list all remotes verbose show-current merged no-merged contains no-contains points-at sort format color no-color
-			column no-column abbrev no-abbrev ignore-case`},
+			column no-column abbrev no-abbrev ignore-case`,
+	},
 	"go build": {names: true, dashed: goBuild},
 	"go vet":   {names: true, dashed: goBuild + " c"},
 	"go test":  {names: true, dashed: goTest},
@@ -98,9 +116,11 @@ var usages = map[string]usage{
 	"npm run test":  {names: true, long: "silent", check: checkScript},
 	"npm run lint":  {names: true, long: "silent", check: checkScript},
 	"npm run build": {names: true, long: "silent", check: checkScript},
-	"pytest": {short: "vqxsl", value: "km", rest: "rn", names: true,
+	"pytest": {
+		short: "vqxsl", value: "km", rest: "rn", names: true,
 		long: `maxfail lf ff last-failed failed-first tb durations no-header collect-only co exitfirst verbose quiet showlocals
-			no-summary color disable-warnings stepwise sw`, check: checkPytest},
+			no-summary color disable-warnings stepwise sw`, check: checkPytest,
+	},
 }
 
 const testOperators = "e f d r w x s L h z n t p S b c g k u O G N nt ot ef eq ne lt le gt ge a o"

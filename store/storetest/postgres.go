@@ -30,7 +30,6 @@ type pool struct {
 	schema string
 	free   []int
 	next   int
-	err    error
 }
 
 var slots pool
