@@ -117,8 +117,11 @@ func (s *State) work(now int64) (at int64) {
 	return 0
 }
 
-// HasWork reports whether there is work at the time now.
-func (s *State) HasWork(now int64) bool { return s.RunnableAt > 0 && s.RunnableAt <= now }
+// HasWork reports whether there is work at the time now. Only a retry waits for
+// its time: a clock that was set back must not make other work wait for it.
+func (s *State) HasWork(now int64) bool {
+	return s.RunnableAt > 0 && (s.Retry == nil || s.RunnableAt <= now)
+}
 
 func (s *State) base() ExecutionState {
 	switch {

@@ -247,7 +247,7 @@ func (s *Store) Runnable(ctx context.Context, limit int) ([]string, error) {
 	var out []string
 	err := s.read(ctx, func(q querier) error {
 		d := q.dialect()
-		return q.all(ctx, &out, "SELECT id FROM session WHERE runnable_at IS NOT NULL AND runnable_at <= "+d.now()+" AND execution_id IS NULL ORDER BY runnable_at, id LIMIT ?", d.nowArg(), limit)
+		return q.all(ctx, &out, "SELECT id FROM session WHERE runnable_at IS NOT NULL AND (base <> 'retrying' OR runnable_at <= "+d.now()+") AND execution_id IS NULL ORDER BY runnable_at, id LIMIT ?", d.nowArg(), limit)
 	})
 	return out, err
 }

@@ -511,3 +511,20 @@ func TestPostgres_FrozenTransactionBlocksNobodyForLong(t *testing.T) {
 		})
 	}
 }
+
+// A clock that was set back makes nobody wait: only a retry has a time of its own.
+//
+// proves COO-2 REC-9
+func TestClaim_ClockSetBack(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		storetest.MustPrompt(t, s, owner, session, "x", journal.Queue)
+		s.Skew(-time.Hour)
+		if ids, err := s.Runnable(t.Context(), 10); err != nil || !slices.Contains(ids, session) {
+			t.Errorf("runnable %v, %v; want the session", ids, err)
+		}
+		storetest.MustClaim(t, s, session, "w")
+	})
+}

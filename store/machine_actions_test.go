@@ -132,7 +132,7 @@ func (m *machine) claim(s *model) {
 	default:
 		may = false
 	}
-	if want := may && s.hasWork(now); (c != nil) != want {
+	if want := may && s.hasWork(); (c != nil) != want {
 		m.rt.Fatalf("claimed: %v, the model says %v", c, want)
 	}
 	if c == nil {
@@ -428,7 +428,7 @@ func (m *machine) end(s *model) {
 	m.seen["ended"]++
 	s.endTurn(outcome == journal.Completed)
 	s.touch(now)
-	m.gaveBack(s, released, !s.hasWork(now))
+	m.gaveBack(s, released, !s.hasWork())
 	s.uncertain, s.safe = false, s.claim != nil
 }
 
