@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -58,16 +58,18 @@ func (b *bench) facts(ctx context.Context) error {
 		{"what", "value"},
 		{"date", time.Now().UTC().Format(time.DateOnly)},
 		{"cores, system", fmt.Sprintf("%d, %s/%s %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, firstLine("/proc/sys/kernel/osrelease"))},
-		{"load before", firstLine("/proc/loadavg")},
+		{"load before (1, 5, 15 minutes)", load()},
 		{"Go", runtime.Version()},
 		{"rounds, each side's time in one", fmt.Sprintf("%d, %s", b.plan.rounds, b.slice)},
 	}
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range bi.Deps {
-			switch m.Path {
-			case "modernc.org/sqlite", "github.com/lib/pq", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp":
-				rows = append(rows, []string{m.Path, m.Version})
-			}
+	bi, err := buildinfo.ReadFile(b.binary)
+	if err != nil {
+		return fmt.Errorf("read what the binary is made of: %w", err)
+	}
+	for _, m := range bi.Deps {
+		switch m.Path {
+		case "modernc.org/sqlite", "github.com/lib/pq", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp":
+			rows = append(rows, []string{m.Path, m.Version})
 		}
 	}
 	if b.postgres != "" {
@@ -79,6 +81,12 @@ func (b *bench) facts(ctx context.Context) error {
 	}
 	b.out.table(rows)
 	return nil
+}
+
+// load tells how busy the machine is: what the figures are to be read with.
+func load() string {
+	f := strings.Fields(firstLine("/proc/loadavg"))
+	return strings.Join(f[:min(3, len(f))], ", ")
 }
 
 // firstLine gives what a file of the kernel begins with, or a dash elsewhere.
