@@ -67,7 +67,9 @@ func (c *serveCmd) Run(ctx context.Context, g *common, s streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGXFSZ) // a file that may not grow is an error to handle, not a death
+	// A file that may not grow is an error to handle, not a death. The signal is
+	// caught, not ignored: what is ignored is ignored by the commands, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -322,7 +322,7 @@ func TestCalls(t *testing.T) {
 }
 
 func TestAttempts_Resolve(t *testing.T) {
-	// proves ATT-6
+	// The words of a person on an attempt; the rule itself comes with the agents that make attempts.
 	onEach(t, func(t *testing.T, w *world) {
 		th := w.things(t, w.alice)
 		s := w.do(t, get, "/api/v1/sessions/"+th.session, as(w.alice)).want(t, http.StatusOK)

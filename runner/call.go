@@ -212,12 +212,16 @@ func (x *execution) spec(in Shell) tool.Spec {
 	}
 }
 
-// output journals a piece as it comes (JRN-5). While the journal can't be
+// output journals pieces as they come, in one commit (JRN-5). While the journal can't be
 // written it blocks, and output waits in its pipe (COO-10).
-func (x *execution) output(p tool.Piece) error {
-	err := x.t.append(x.ctx, store.Append{Drafts: []journal.Draft{draft(journal.Agent(), &journal.CallOutput{
-		CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.Text{S: p.Text, Raw: p.Binary}, Dropped: p.Dropped,
-	})}})
+func (x *execution) output(pieces []tool.Piece) error {
+	var a store.Append
+	for _, p := range pieces {
+		a.Drafts = append(a.Drafts, draft(journal.Agent(), &journal.CallOutput{
+			CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.Text{S: p.Text, Raw: p.Binary}, Dropped: p.Dropped,
+		}))
+	}
+	err := x.t.append(x.ctx, a)
 	store.Crash("call.output")
 	if err != nil {
 		x.mu.Lock()

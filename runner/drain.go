@@ -30,6 +30,9 @@ func (r *Runner) drain(run *run) {
 	switch {
 	case err == nil, errors.Is(err, ErrShutdown):
 	case journal.Is(err, journal.StaleClaim), errors.Is(err, ErrLeaseLost):
+		if run.ctx.Err() == nil { // the keeper didn't know yet, so it hasn't said it
+			r.log.Warn("session execution claim lost: "+claim.ExecutionID, slog.String("session", run.session)) //nolint:sloglint // the words are the contract's (LEA-3)
+		}
 		return // fenced: whoever holds it now concludes
 	default:
 		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))

@@ -29,7 +29,7 @@ func (b *bench) lost(script string, lease time.Duration) (session string, c *jou
 	call := store.NewID("call")
 	left, err := tool.Prepare(tool.Spec{
 		CallID: call, Interp: []string{"sh"}, Script: script, Dir: b.dir, Env: b.opts.Env,
-		Timeout: time.Hour, MaxOutput: 1 << 10, Output: func(tool.Piece) error { return nil },
+		Timeout: time.Hour, MaxOutput: 1 << 10, Output: func([]tool.Piece) error { return nil },
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -229,7 +229,7 @@ func TestCommand_BackpressureAndInterruption(t *testing.T) {
 	spec, _ := specOf(t, "exec yes")
 	entered, leave := make(chan struct{}), make(chan struct{})
 	calls := 0
-	spec.Output = func(Piece) error {
+	spec.Output = func([]Piece) error {
 		if calls++; calls == 1 {
 			close(entered)
 			<-leave
@@ -254,7 +254,7 @@ func TestCommand_OutputFails(t *testing.T) {
 	t.Parallel()
 	fenced := errors.New("fenced")
 	spec, _ := specOf(t, "trap '' TERM; echo x; while :; do sleep 1000; done")
-	spec.Output = func(Piece) error { return fenced }
+	spec.Output = func([]Piece) error { return fenced }
 	r := run(t, spec)
 	if r.Reason != ReasonOutputFailed || !errors.Is(r.Err, fenced) || r.Signal != "SIGKILL" {
 		t.Errorf("got %s", show(r))

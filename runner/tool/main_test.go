@@ -53,11 +53,13 @@ type kept struct {
 
 func newKept() *kept { return &kept{text: map[string]string{}, seen: map[string]chan struct{}{}} }
 
-func (k *kept) take(p Piece) error {
+func (k *kept) take(pieces []Piece) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.pieces = append(k.pieces, p)
-	k.text[p.Stream] += p.Text
+	k.pieces = append(k.pieces, pieces...)
+	for _, p := range pieces {
+		k.text[p.Stream] += p.Text
+	}
 	for words, ch := range k.seen {
 		if strings.Contains(k.text["stdout"], words) {
 			close(ch)

@@ -16,6 +16,10 @@ const (
 	pieceAge   = 100 * time.Millisecond // how old output gets before it is delivered
 	readBytes  = 32 << 10
 
+	// batchPieces bounds what is delivered at once: a receiver that commits it
+	// holds it in memory.
+	batchPieces = 16
+
 	// drainMax bounds what is read after the end of all processes: more than
 	// a pipe can hold comes from somebody outside the call, who may never end.
 	drainMax = 2 << 20
@@ -26,7 +30,7 @@ const (
 // makes them take turns, so that Output is never called twice at a time and a
 // blocked one holds back both pipes.
 type output struct {
-	deliver func(Piece) error
+	deliver func([]Piece) error
 	secrets []string
 	failed  chan struct{} // closed with the first error
 	waiting chan struct{} // pending was empty and isn't any more
@@ -54,7 +58,7 @@ func newOutput(spec Spec, stdout, stderr *os.File) *output {
 	}
 	deliver := spec.Output
 	if deliver == nil {
-		deliver = func(Piece) error { return nil }
+		deliver = func([]Piece) error { return nil }
 	}
 	return &output{
 		deliver: deliver,
@@ -183,25 +187,37 @@ func (o *output) queue(stream, text string) {
 func (o *output) flush() {
 	pending := o.pending
 	o.pending, o.size = nil, 0
-	for _, s := range pending {
-		o.send(s, 0)
-	}
+	o.send(pending, 0)
 }
 
-// send delivers one segment in pieces; o.mu is held.
-func (o *output) send(s segment, dropped int64) {
-	o.sent += dropped
-	for len(s.text) > 0 && o.err == nil {
-		n := cutText(s.text, pieceBytes)
-		piece := Piece{Stream: s.stream, Offset: o.sent, Text: string(s.text[:n]), Dropped: dropped}
-		piece.Binary = !isText(piece.Text)
-		if err := o.deliver(piece); err != nil {
-			o.fail(fmt.Errorf("deliver output: %w", err))
-			return
+// send delivers segments in pieces, several at a time: each delivery may cost
+// its receiver a commit. dropped is what was lost before them. o.mu is held.
+func (o *output) send(segments []segment, dropped int64) {
+	var batch []Piece
+	for _, s := range segments {
+		for len(s.text) > 0 && o.err == nil {
+			n := cutText(s.text, pieceBytes)
+			piece := Piece{Stream: s.stream, Offset: o.sent + dropped, Text: string(s.text[:n]), Dropped: dropped}
+			piece.Binary = !isText(piece.Text)
+			o.sent += dropped + int64(n)
+			dropped = 0
+			s.text = s.text[n:]
+			if batch = append(batch, piece); len(batch) == batchPieces {
+				o.hand(batch)
+				batch = nil
+			}
 		}
-		dropped = 0
-		o.sent += int64(n)
-		s.text = s.text[n:]
+	}
+	o.hand(batch)
+}
+
+// hand gives pieces to Spec.Output; o.mu is held.
+func (o *output) hand(batch []Piece) {
+	if len(batch) == 0 || o.err != nil {
+		return
+	}
+	if err := o.deliver(batch); err != nil {
+		o.fail(fmt.Errorf("deliver output: %w", err))
 	}
 }
 
@@ -261,9 +277,5 @@ func (o *output) deliverTail() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flush()
-	dropped := o.tail.dropped
-	for _, s := range o.tail.queue[o.tail.head:] {
-		o.send(s, dropped)
-		dropped = 0
-	}
+	o.send(o.tail.queue[o.tail.head:], o.tail.dropped)
 }

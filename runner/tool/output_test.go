@@ -13,8 +13,8 @@ import (
 // record returns an output without pipes and what it delivered.
 func record(bound int64) (*output, *[]Piece) {
 	var got []Piece
-	o := newOutput(Spec{MaxOutput: bound, Output: func(p Piece) error {
-		got = append(got, p)
+	o := newOutput(Spec{MaxOutput: bound, Output: func(p []Piece) error {
+		got = append(got, p...)
 		return nil
 	}}, nil, nil)
 	return o, &got
@@ -102,9 +102,11 @@ func TestOutput_CoalescesFor100Milliseconds(t *testing.T) {
 		start := time.Now()
 		var ages []time.Duration
 		var texts []string
-		o := newOutput(Spec{Output: func(p Piece) error {
-			ages = append(ages, time.Since(start))
-			texts = append(texts, p.Text)
+		o := newOutput(Spec{Output: func(ps []Piece) error {
+			for _, p := range ps {
+				ages = append(ages, time.Since(start))
+				texts = append(texts, p.Text)
+			}
 			return nil
 		}}, nil, nil)
 		o.pipes = nil
@@ -143,7 +145,7 @@ func TestOutput_EndsThoughAPipeStaysOpen(t *testing.T) {
 	}
 	_ = errW.Close()
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
-	o := newOutput(Spec{Output: func(Piece) error {
+	o := newOutput(Spec{Output: func([]Piece) error {
 		entered <- struct{}{}
 		<-leave
 		return nil
@@ -176,9 +178,9 @@ func TestOutput_EndsThoughAPipeStaysOpen(t *testing.T) {
 func TestOutput_FailsOnce(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("journal is full")
-	for name, fail := range map[string]func(Piece) error{
-		"error": func(Piece) error { return broken },
-		"panic": func(Piece) error { panic(broken) },
+	for name, fail := range map[string]func([]Piece) error{
+		"error": func([]Piece) error { return broken },
+		"panic": func([]Piece) error { panic(broken) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,13 +53,14 @@ type Spec struct {
 
 	Secrets []string // masked in the output
 
-	// Output receives the output in order, one call at a time, no piece
-	// longer than 4 KiB, each at most 100 ms after it was read (JRN-5); what
-	// may be the start of a secret or of a character waits for its rest. It
+	// Output receives the output in order, one call at a time, at most 16
+	// pieces at once, none longer than 4 KiB, each at most 100 ms after it was
+	// read (JRN-5); what may be the start of a secret or of a character waits
+	// for its rest. It
 	// may block: output then waits in its pipe. Run returns only after it has,
 	// so it must heed its caller's own context. An error stops the reading and
 	// kills the command. Nil discards.
-	Output func(Piece) error
+	Output func([]Piece) error
 }
 
 // Piece is one masked piece of output, never ending inside of a character.
