@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds what a test waits for; it is reached only when the test fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bench is one worker on one journal, with a user and a workspace.
 type bench struct {

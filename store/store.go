@@ -154,7 +154,17 @@ func (s *Store) openSQLite(ctx context.Context, o Options) error {
 
 // connector makes each connection from the URL anew, so that a password file
 // (PGPASSFILE, ?passfile=) is read again at each connect (STO-1).
-type connector struct{ url string }
+type connector struct {
+	url  string
+	idle time.Duration // how long a transaction may wait for its client
+}
+
+// A writer that is frozen inside a transaction must not block a takeover for
+// long (LEA-9). A reader holds no lock, and verify computes between its reads.
+const (
+	writerIdle = 5 * time.Second
+	readerIdle = time.Minute
+)
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	pc, err := pq.NewConnector(c.url)
@@ -169,8 +179,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.New("the Postgres driver can't execute")
 	}
-	// A worker frozen inside a transaction must not block a takeover for long (LEA-9).
-	const settings = "SET lock_timeout = '1s'; SET idle_in_transaction_session_timeout = '5s'; SET statement_timeout = '30s'; SET synchronous_commit = on"
+	settings := fmt.Sprintf("SET lock_timeout = '1s'; SET idle_in_transaction_session_timeout = %d; SET statement_timeout = '30s'; SET synchronous_commit = on", c.idle.Milliseconds())
 	if _, err := ex.ExecContext(ctx, settings, nil); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -180,9 +189,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c connector) Driver() driver.Driver { return pq.Driver{} }
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	s.w = sqlx.NewDb(sql.OpenDB(connector{s.url}), "postgres")
+	s.w = sqlx.NewDb(sql.OpenDB(connector{s.url, writerIdle}), "postgres")
 	s.w.SetMaxOpenConns(groupWriters + 1)
-	s.r = sqlx.NewDb(sql.OpenDB(connector{s.url}), "postgres")
+	s.r = sqlx.NewDb(sql.OpenDB(connector{s.url, readerIdle}), "postgres")
 	s.r.SetMaxOpenConns(readers)
 	s.r.SetMaxIdleConns(readers)
 	s.r.SetConnMaxIdleTime(5 * time.Minute)
