@@ -59,3 +59,26 @@ func TestRunner_AsksAgainWhenTheFileIsAnother(t *testing.T) {
 		}
 	})
 }
+
+// A step whose rules have changed since its drain read them is judged anew, and
+// runs only if it may now.
+//
+// proves CAL-1 CAL-9
+func TestRunner_RunsNothingByRulesThatHaveChanged(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.OpenUnchecked(t) // rules are changed behind the journal's back: there is no door for it yet
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo a >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		raw := db.SQL(t)
+		db.MustExec(t, raw, "UPDATE session SET rules_version = rules_version + 1, rules = '[{\"permission\":\"shell\",\"pattern\":\"*\",\"action\":\"deny\"}]' WHERE id = ?", id)
+		open(t, gate)
+		b.untilState(id, journal.StateFailed)
+		if got := b.file("log"); got != "a\n" {
+			t.Errorf("log %q, want the first step alone", got)
+		}
+	})
+}

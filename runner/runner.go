@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +46,7 @@ type Runner struct {
 	mu       sync.Mutex
 	runs     map[string]*run // by session: one drain each (COO-1)
 	queue    []string        // sessions that wait for a place, first come first served
+	queued   map[string]bool // the same, to look up
 	stopping bool
 	sweepNow chan struct{}
 
@@ -74,7 +74,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
-		runs: map[string]*run{}, sweepNow: make(chan struct{}, 1),
+		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a
@@ -148,6 +148,7 @@ func (r *Runner) Stop() {
 		}
 		r.mu.Lock()
 		r.stopping, r.queue = true, nil
+		clear(r.queued)
 		r.mu.Unlock()
 		r.stopFetching(ErrShutdown)
 		r.loops.Wait()
@@ -222,11 +223,16 @@ func (r *Runner) Wake(session string) {
 		run.poke()
 		return
 	}
-	if slices.Contains(r.queue, session) {
-		return
-	}
-	r.queue = append(r.queue, session)
+	r.enqueue(session)
 	r.fill()
+}
+
+// enqueue lets a session wait for a place, once. The lock is held.
+func (r *Runner) enqueue(session string) {
+	if !r.queued[session] {
+		r.queued[session] = true
+		r.queue = append(r.queue, session)
+	}
 }
 
 // fill gives free places to who waits longest (COO-3). The lock is held.
@@ -234,6 +240,7 @@ func (r *Runner) fill() {
 	for len(r.queue) > 0 && len(r.runs) < r.o.MaxRunning && !r.stopping {
 		session := r.queue[0]
 		r.queue = r.queue[1:]
+		delete(r.queued, session)
 		run := newRun(r.work, session)
 		r.runs[session] = run
 		r.spawn(&r.drains, "drain "+session, func() { r.drive(run) })
@@ -261,7 +268,7 @@ func (r *Runner) done(run *run) {
 	defer r.mu.Unlock()
 	delete(r.runs, run.session)
 	if run.again && !r.stopping { // a wake that came after the last look
-		r.queue = append(r.queue, run.session)
+		r.enqueue(run.session)
 	}
 	r.fill()
 }
