@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,19 +17,31 @@ import (
 )
 
 // openAdmin opens the journal beside a running server: no lock is taken and
-// nothing is migrated. A journal that isn't there yet is made, which takes the
-// lock that no server then holds.
-func openAdmin(ctx context.Context, c *common, s streams) (*store.Store, error) {
+// nothing is migrated. For a command that makes something, a journal that isn't
+// there yet is made, which takes the lock that no server then holds; a command
+// that only looks says that there is none.
+func openAdmin(ctx context.Context, c *common, s streams, makes bool) (*store.Store, error) {
 	database, err := c.databaseURL()
 	if err != nil {
 		return nil, err
 	}
 	o := store.Options{URL: database, Secrets: secretsOf(database, nil), Logger: c.logger(s.err), Admin: true}
 	st, err := store.Open(ctx, o)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNoJournal) {
+	switch missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNoJournal); {
+	case missing && makes:
 		return makeJournal(ctx, c, o)
+	case missing:
+		return nil, fmt.Errorf("there is no journal at %s; name one with --database or --state", shown(database))
 	}
 	return st, err
+}
+
+// shown is a database's address without its password.
+func shown(database string) string {
+	if u, err := url.Parse(database); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return database
 }
 
 // makeJournal creates or migrates the journal while no server owns it.
@@ -58,9 +71,13 @@ func release(logger *slog.Logger, l *store.Lock) {
 	}
 }
 
-// with opens the journal for one administrative command.
-func with(ctx context.Context, c *common, s streams, fn func(*store.Store) error) (err error) {
-	st, err := openAdmin(ctx, c, s)
+// with opens the journal for one administrative command that looks at it, or changes what is there.
+func with(ctx context.Context, c *common, s streams, fn func(*store.Store) error) error {
+	return withJournal(ctx, c, s, false, fn)
+}
+
+func withJournal(ctx context.Context, c *common, s streams, makes bool, fn func(*store.Store) error) (err error) {
+	st, err := openAdmin(ctx, c, s, makes)
 	if err != nil {
 		return err
 	}
@@ -136,7 +153,7 @@ func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
 			return err
 		}
 	}
-	return with(ctx, c, s, func(st *store.Store) error {
+	return withJournal(ctx, c, s, true, func(st *store.Store) error {
 		user, err := st.AddUser(ctx, u.Email, hash)
 		if err != nil {
 			return err

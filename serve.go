@@ -125,7 +125,10 @@ func (sv *server) open(ctx context.Context) error {
 	})
 	var lc net.ListenConfig
 	if sv.ln, err = lc.Listen(ctx, "tcp", sv.cmd.Addr); err != nil {
-		return fmt.Errorf("listen: %w", err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%s is taken by another process; choose another address, such as --addr 127.0.0.1:8081", sv.cmd.Addr)
+		}
+		return err
 	}
 	return nil
 }
@@ -197,11 +200,8 @@ func (sv *server) announce(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if u, err := url.Parse(database); err == nil && u.User != nil {
-		database = u.Redacted()
-	}
 	s.say("holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents runbook\nlistening on %s\n",
-		buildVersion(), database, sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), base)
+		buildVersion(), shown(database), sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), base)
 	for _, d := range tool.Degraded() {
 		s.say("note: %s\n", d)
 	}

@@ -15,7 +15,7 @@ func TestSoak_KilledAtRandomMoments(t *testing.T) {
 	for i := range uint64(20) {
 		t.Run(fmt.Sprint("world ", i), func(t *testing.T) {
 			t.Parallel()
-			each(t, func(t *testing.T, w *world) { randomKills(w, 50, first+i) })
+			each(t, func(_ *testing.T, w *world) { randomKills(w, 50, first+i) })
 		})
 	}
 }

@@ -190,11 +190,15 @@ func (s *State) Needs() Needs {
 		return NeedsDecision
 	case StateBlocked:
 		return NeedsBlocked
-	case StateReady:
+	case StateReady, StateFailed, StateLimitReached:
 		return NeedsReview
+	case StateStopped:
+		if s.Turn.Outcome == Interrupted { // nobody asked for it, so somebody must be told
+			return NeedsReview
+		}
 	default:
-		return NeedsNone
 	}
+	return NeedsNone
 }
 
 // Apply folds one event. It answers conflict if the event can't follow what the

@@ -168,3 +168,40 @@ func TestRunner_StopAtABoundaryLetsTheStepEnd(t *testing.T) {
 		}
 	})
 }
+
+// What was cancelled before it ever started is asked again by *continue*: nothing
+// of it can be repeated. What was refused, or ended while it ran, isn't.
+//
+// proves PRO-6 COO-4
+func TestRunner_ContinueAsksAgainWhatNeverStarted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		id := b.session(steps("echo a >> log", "echo b >> log"), func(n *store.NewSession) {
+			n.Rules = []journal.Rule{{Permission: "shell", Pattern: "echo a", Action: "allow"}, {Permission: "edit", Pattern: "*", Action: "allow"}, {Permission: "shell", Pattern: "echo b", Action: "ask"}}
+		})
+		b.untilState(id, journal.StateWaiting)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateStopped)
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateWaiting)
+		b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject})
+		b.untilState(id, journal.StateStopped)
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		calls, err := s.Calls(t.Context(), b.owner, id)
+		if err != nil || len(calls) != 3 || calls[1].State != journal.CallCancelled || calls[2].Key != calls[1].Key+"#2" || calls[2].State != journal.CallIsRefused {
+			t.Errorf("calls %+v, %v", calls, err)
+		}
+		if got := b.file("log"); got != "a\n" {
+			t.Errorf("log %q", got)
+		}
+	})
+}

@@ -109,21 +109,33 @@ func place(t *runner.Turn, blocks []block, seq, opened int64) int {
 	return len(blocks)
 }
 
-// follow finds where a block stands: after did_not_happen it is proposed again.
+// follow finds where a block stands. It is proposed again after did_not_happen,
+// and when its call was cancelled in an earlier turn before it ever started:
+// nothing of it can be repeated, and the person continues the unfinished turn.
 func (m *mission) follow(key string) {
 	for n := 2; ; n++ {
 		c := m.t.CallByKey(key)
 		if c != nil && c.State == journal.CallIsUnknown && c.Resolution != nil {
 			m.resolved = append(m.resolved, c)
-			if c.Resolution.Outcome == journal.DidNotHappen {
-				key = fmt.Sprintf("%s#%d", base(key), n)
-				continue
-			}
+		}
+		if again(c, m.t.ID()) {
+			key = fmt.Sprintf("%s#%d", base(key), n)
+			continue
 		}
 		m.keys = append(m.keys, key)
 		m.calls = append(m.calls, c)
 		return
 	}
+}
+
+func again(c *journal.Call, turn string) bool {
+	switch {
+	case c == nil:
+		return false
+	case c.State == journal.CallIsUnknown:
+		return c.Resolution != nil && c.Resolution.Outcome == journal.DidNotHappen
+	}
+	return c.State == journal.CallCancelled && c.N == 0 && c.TurnID != turn
 }
 
 func base(key string) string {
@@ -261,7 +273,9 @@ func planState(c *journal.Call) journal.PlanState {
 		return journal.PlanDone
 	case c.State == journal.CallIsWaiting:
 		return journal.PlanWaiting
-	case c.State == journal.CallCancelled, c.State == journal.CallIsRefused, c.State == journal.CallFailed:
+	case c.State == journal.CallCancelled && c.N == 0, c.State == journal.CallIsRefused:
+		return journal.PlanSkipped
+	case c.State == journal.CallCancelled, c.State == journal.CallFailed:
 		return journal.PlanFailed
 	case c.State == journal.CallIsUnknown && c.Resolution != nil && c.Resolution.Outcome == journal.Happened:
 		return journal.PlanDone

@@ -61,6 +61,24 @@ func TestOutput_LosesItsMiddle(t *testing.T) {
 	}
 }
 
+// proves JRN-6: neither the end of a piece nor a bound cuts a character in two.
+func TestOutput_CutsBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	for _, bound := range []int64{1000, 1001, 1002, 1 << 20} {
+		for _, lead := range []string{"", "a", "ab"} {
+			o, got := record(bound)
+			o.add("stdout", lead+strings.Repeat("€", 3000))
+			o.deliverTail()
+			checkContiguous(t, *got)
+			for i, p := range *got {
+				if p.Binary {
+					t.Errorf("bound %d, %d bytes before: piece %d of %d isn't text", bound, len(lead), i, len(*got))
+				}
+			}
+		}
+	}
+}
+
 // proves COO-5: nothing is lost at the bound itself.
 func TestOutput_KeepsAllUpToItsBound(t *testing.T) {
 	t.Parallel()
