@@ -64,7 +64,7 @@ func TestPages_MainJob(t *testing.T) {
 		b.open("/sessions/"+session).submit(`[data-testid="composer"]`, vals("text", "and then the blog", "delivery", "queue")).follow().want(200, "and then the blog")
 		b.submit(`[data-testid="queue"] form`, nil).follow().page().want(200, "Withdrawn")
 		b.submit(`[data-testid="composer"]`, vals("text", "and then the docs", "delivery", "queue")).follow().want(200, "and then the docs")
-		b.open("/sessions/"+session+"/stop").page().want(200, "may end with an unknown outcome")
+		b.open("/sessions/"+session+"/stop").page().want(200, "What it did until then stays done")
 		b.submit(`[data-testid="stop-form"]`, vals("mode", "now")).follow().page().wantState(journal.StateStopping)
 		run.end(journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"})
 		b.open("/sessions/"+session).page().wantState(journal.StateStopped).want(200, "The queue is held", "1 message is held", "Held, not delivered yet: 1")
@@ -75,7 +75,7 @@ func TestPages_MainJob(t *testing.T) {
 		run.end(journal.TurnEnded{Outcome: journal.Completed})
 		storetest.MustPromote(t, w.store, run.Claim) // the message that was held
 		run.end(journal.TurnEnded{Outcome: journal.Completed})
-		b.open("/needs-you").page().want(200, "Ready for review", "Deploy the shop")
+		b.open("/needs-you").page().want(200, "To look at", "Deploy the shop")
 		b.open("/sessions/"+session).page().wantState(journal.StateReady).want(200, "Ready for review")
 		b.submit(`[data-testid="archive"] form`, nil).follow().page().wantState(journal.StateClosed).want(200, "takes no messages")
 		b.open("/").submit("form.sign-out", nil).follow().page().want(200, "Sign in")

@@ -91,7 +91,7 @@ func (in *inbox) session(ctx context.Context, id string) (components.Session, er
 // addSession adds what a session as a whole waits for.
 func (in *inbox) addSession(one components.Session) {
 	switch {
-	case one.State.Base == journal.StateReady:
+	case one.State.Needs() == journal.NeedsReview:
 		in.page.Ready = append(in.page.Ready, one)
 	case one.State.Blocked != nil && one.State.Base == journal.StateBlocked:
 		in.page.Open = append(in.page.Open, pages.InboxItem{
@@ -117,7 +117,7 @@ func (in *inbox) addRequest(ctx context.Context, r *journal.Request) error {
 	}
 	card := components.NewDecisionCard(r, nil, in.page.Now, newKey())
 	in.page.Open = append(in.page.Open, pages.InboxItem{
-		Kind: components.Reading{Key: "decision", Words: "Decision", Icon: "ask", Tone: components.ToneAsk}, Session: one, Since: r.AskedAt,
+		Kind: components.Reading{Key: "decision", Words: "Decision: " + card.Asks(), Icon: "ask", Tone: components.ToneAsk}, Session: one, Since: r.AskedAt,
 		Card: &card, Text: card.Payload.Title(), Href: card.Path(), Action: "Read and answer",
 	})
 	return nil

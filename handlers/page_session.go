@@ -67,6 +67,7 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		card.Locked = p.Locked()
 		p.Requests = append(p.Requests, card)
 	}
+	components.NumberCards(p.Requests)
 	for _, call := range snap.Unknown {
 		card := components.NewUnknownCard(call, now, newKey())
 		card.Locked = p.Locked()

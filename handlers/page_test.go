@@ -148,7 +148,7 @@ func TestPages_EveryState(t *testing.T) {
 		if got := squeeze(b.doc.Find(`[data-testid="nav-needs"]`).Text()); got != "Needs you 2" {
 			t.Errorf("the navigation says %q", got)
 		}
-		b.open("/needs-you").page().want(http.StatusOK, "2 things to answer", "Ready for review")
+		b.open("/needs-you").page().want(http.StatusOK, "2 things to answer", "To look at")
 		for _, path := range []string{"/sessions/new", "/help", "/permissions/" + request, "/calls/" + call + "/output"} {
 			b.open(path).page().want(http.StatusOK)
 		}

@@ -14,9 +14,9 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	case *journal.CallProposed:
 		return Entry{Class: "tool", Icon: "term", Title: Say("The agent proposed ", Code(NewCallTitle(b.Tool, CallPayload(&journal.Call{Input: b.Input})))), Note: Say(effectText(b.Effect))}, true
 	case *journal.CallDispatched:
-		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(allowedText(b.AllowedBy))}
+		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
 		if b.N > 1 {
-			e.Note = Say(fmt.Sprintf("for the %d. time, ", b.N), e.Note)
+			e.Note = Say("for the "+Ordinal(b.N)+" time, ", e.Note)
 		}
 		return e, true
 	case *journal.CallOutput:
@@ -69,10 +69,13 @@ func effectText(e journal.Effect) string {
 	return "it may change something, so it is never repeated by itself"
 }
 
-func allowedText(a journal.AllowedBy) string {
+func (d *drawer) allowedText(a journal.AllowedBy) string {
 	switch a.Type {
 	case journal.AllowedByPerson:
-		return "allowed by a person"
+		if a.ID == "" {
+			return "allowed by a person"
+		}
+		return "allowed by " + d.Viewer.Who(a.ID)
 	case journal.AllowedByPreset:
 		return "allowed by the preset " + Line(a.Text, 120)
 	case journal.AllowedByGrant:
@@ -122,7 +125,7 @@ func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
 		note = append(note, Took(c.EndedAt-c.DispatchedAt))
 	}
 	if c != nil && c.AllowedBy != nil && b.State != journal.CallIsRefused {
-		note = append(note, allowedText(*c.AllowedBy))
+		note = append(note, d.allowedText(*c.AllowedBy))
 	}
 	e := Entry{Class: "tool", Icon: "term", Note: Say(strings.Join(note, ", "))}
 	switch b.State {
@@ -138,7 +141,9 @@ func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
 		e.Icon = "stop"
 		e.Title = Say("Cancelled: ", name)
 	}
-	if why := settleReason(b.Reason); why != "" {
+	if b.State == journal.CallCancelled && c != nil && c.DispatchedAt == 0 {
+		e.Lines = []Phrase{Say("It was not started.")}
+	} else if why := settleReason(b.Reason); why != "" {
 		e.Lines = []Phrase{Say(why)}
 	}
 	return e

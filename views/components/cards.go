@@ -2,6 +2,7 @@ package components
 
 import (
 	"fmt"
+	"strings"
 
 	"holdfast/journal"
 )
@@ -14,6 +15,7 @@ type DecisionCard struct {
 	Message string // what was typed before, after a refusal
 	Own     bool   // on its own page: the whole payload is shown, whatever its size
 	Locked  bool   // this page reloads by itself: no form that text could be lost from
+	Nth, Of int    // of the pending requests of its call; Of 0: the others aren't at hand
 	Now     int64
 }
 
@@ -24,6 +26,36 @@ func NewDecisionCard(r *journal.Request, call *journal.Call, now int64, key stri
 
 // Asks says what is asked, for a heading.
 func (c DecisionCard) Asks() string { return asks(c.Request.Permission) }
+
+// Place says which of its call's requests this is; "" if it is the only one.
+func (c DecisionCard) Place() string {
+	if c.Of < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d permissions for this command. It runs when all of them are allowed.", c.Nth, c.Of)
+}
+
+// NumberCards tells several requests of one call apart.
+func NumberCards(cards []DecisionCard) {
+	of := map[string]int{}
+	for i := range cards {
+		call := cards[i].Request.Tool.CallID
+		of[call]++
+		cards[i].Nth = of[call]
+	}
+	for i := range cards {
+		cards[i].Of = of[cards[i].Request.Tool.CallID]
+	}
+}
+
+// judgedLabel names what the call was judged by: what it reaches, or its commands.
+func (c DecisionCard) judgedLabel() string {
+	switch c.Request.Permission {
+	case "external_directory", "edit", "read", "web":
+		return "Reaches"
+	}
+	return "Judged as"
+}
 
 // Path is the request's own page.
 func (c DecisionCard) Path() string { return "/permissions/" + c.Request.ID }
@@ -84,6 +116,21 @@ type UnknownCard struct {
 // NewUnknownCard makes the card of a call whose outcome isn't recorded.
 func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
 	return UnknownCard{Call: c, Payload: CallPayload(c), Key: key, Now: now}
+}
+
+// lives says what is known of the call's processes: only evidence rules out
+// that one runs.
+func (c UnknownCard) lives() string {
+	known := false
+	for _, e := range c.Call.Evidence {
+		if e.Type == "process" {
+			known = !strings.Contains(e.Text, "may still be running")
+		}
+	}
+	if known {
+		return "Nothing of it is running any more."
+	}
+	return "A part of it may still be running."
 }
 
 // where says on which host the call ran, and as which process.
@@ -168,15 +215,22 @@ func (c Composer) QueueHint() string {
 	case st.Blocked != nil:
 		return "It is kept, and delivered once the session can go on."
 	case st.TurnOpen() && c.Waiting > 0:
-		return "It is delivered when this turn has ended, after " + Plural(c.Waiting, "message") + " that already wait."
+		return "It is delivered when this turn has ended, after " + Plural(c.Waiting, "message") + " that already " + waits(c.Waiting) + "."
 	case st.TurnOpen():
 		return "It is delivered when this turn has ended."
 	case st.Held && c.Waiting > 0:
 		return "This ends the hold: " + Plural(c.Waiting, "held message") + " will be delivered first, then this one."
 	case c.Waiting > 0:
-		return "It is delivered after " + Plural(c.Waiting, "message") + " that already wait."
+		return "It is delivered after " + Plural(c.Waiting, "message") + " that already " + waits(c.Waiting) + "."
 	}
 	return "It is delivered as soon as a worker is free."
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
 }
 
 // SteerHint says what will happen to a steer.

@@ -185,3 +185,46 @@ func TestHeldNotice_RaisesTheLimit(t *testing.T) {
 		t.Error("a failed turn offers to raise a limit")
 	}
 }
+
+// Several requests of one call are told apart, and say what they reach.
+func TestNumberCards(t *testing.T) {
+	t.Parallel()
+	card := func(call, permission string) components.DecisionCard {
+		r := request(t, "cat /etc/hosts", nil)
+		r.Tool.CallID, r.Permission, r.Resources = call, permission, []string{"/etc/hosts"}
+		return components.NewDecisionCard(r, nil, now, "k")
+	}
+	cards := []components.DecisionCard{card("call_1", "shell"), card("call_2", "shell"), card("call_1", "external_directory")}
+	components.NumberCards(cards)
+	for i, want := range []string{"1 of 2 permissions for this command", "", "2 of 2 permissions for this command"} {
+		doc := render(t, components.AskCard(cards[i]))
+		if got := text(doc.Find(`[data-testid="place"]`)); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("card %d says %q, want %q", i, got, want)
+		}
+	}
+	if got := text(render(t, components.AskCard(cards[2])).Find(".kv")); !strings.Contains(got, "Reaches/etc/hosts") {
+		t.Errorf("a path is shown as %q", got)
+	}
+	if got := text(render(t, components.AskCard(cards[0])).Find(".kv")); !strings.Contains(got, "Judged as/etc/hosts") {
+		t.Errorf("a command is shown as %q", got)
+	}
+}
+
+// A card doesn't warn of processes that the evidence rules out.
+func TestUnknownCallCard_Processes(t *testing.T) {
+	t.Parallel()
+	for evidence, running := range map[string]bool{
+		"": true, "It may still be running there.": true, "Some of its processes could not be ended: it may still be running.": true,
+		"One of its processes was still running when the execution was recovered, and was ended.": false,
+		"None of its processes was running any more when the execution was recovered.":            false,
+	} {
+		call := callOf(t, "make")
+		if evidence != "" {
+			call.Evidence = []journal.Evidence{{Type: "process", Text: evidence}}
+		}
+		got := text(render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k"))).Find(".card-b > p").First())
+		if strings.Contains(got, "may still be running") != running || strings.Contains(got, "Nothing of it is running any more") == running {
+			t.Errorf("with %q the card says %q", evidence, got)
+		}
+	}
+}

@@ -213,7 +213,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 	}
 	e := Entry{Icon: "server", Title: Say("The worker of this session was lost"), Note: Say("recorded by the server")}
 	if unknown == 0 {
-		e.Lines = []Phrase{Say("Nothing was in the air. The turn goes on from here.")}
+		e.Lines = []Phrase{Say("Nothing that changes anything was running. The turn goes on from here.")}
 	} else {
 		e.Lines = []Phrase{Say(Plural(unknown, "operation") + " had no recorded result. Nothing was repeated.")}
 	}
@@ -365,7 +365,7 @@ func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 			did = " allowed it, and what is like it"
 		case journal.ReplyOnce:
 		}
-		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By) + did), Note: Say(Link("/permissions/"+b.ID, "the request"))}
+		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By) + did), Note: Say(Link("/permissions/"+b.ID, "Read the request"))}
 		e.prose(b.Message)
 		return e, true
 	case *journal.PermissionCancelled:
@@ -403,7 +403,7 @@ func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
 
 func thenText(t journal.Then) string {
 	if t == journal.ThenContinue {
-		return "and to continue"
+		return "and chose to continue"
 	}
-	return "and to stay stopped"
+	return "and chose to stay stopped"
 }

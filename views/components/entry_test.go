@@ -53,16 +53,17 @@ func everyKind() []struct {
 		{agent, &journal.AttemptSettled{Usage: journal.Usage{InputTokens: 7, OutputTokens: 9}}, "7 tokens in, 9 out"},
 		{agent, &journal.AttemptFailed{Error: "busy"}, "did not take the request busy"},
 		{server, &journal.AttemptUnknown{}, "is not known it was not sent again"},
-		{user, &journal.AttemptResolved{Outcome: journal.AttemptAbandon, By: me.ID, Then: journal.ThenStay}, "You gave the request up and to stay stopped"},
+		{user, &journal.AttemptResolved{Outcome: journal.AttemptAbandon, By: me.ID, Then: journal.ThenStay}, "You gave the request up and chose to stay stopped"},
 		{agent, &journal.CallProposed{CallID: "call_1", Tool: "shell", Input: json.RawMessage(`{"command":"make deploy"}`), Effect: journal.EffectEffect}, "The agent proposed make deploy it may change something"},
-		{agent, &journal.CallDispatched{CallID: "call_1", N: 2, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule, Text: "shell make *"}}, "Started make deploy for the 2. time, allowed by the rule shell make *"},
+		{agent, &journal.CallDispatched{CallID: "call_1", N: 2, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule, Text: "shell make *"}}, "Started make deploy for the 2nd time, allowed by the rule shell make *"},
+		{agent, &journal.CallDispatched{CallID: "call_1", N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByPerson, ID: me.ID}}, "Started make deploy allowed by you"},
 		{agent, &journal.CallOutput{CallID: "call_1", Stream: "stderr", Text: journal.T("oh"), Dropped: 5}, "Output of make deploy 5 bytes before it were not kept, 2 bytes of errors"},
 		{agent, &journal.CallSettled{CallID: "call_1", State: journal.CallFailed, ExitCode: &two, Reason: "timeout"}, "Failed: make deploy exit 2"},
 		{server, &journal.CallUnknown{CallID: "call_1", Since: now}, "The outcome of make deploy is not known"},
 		{server, &journal.CallEvidence{CallID: "call_1", Evidence: journal.Evidence{Text: "seen"}}, "Late evidence about make deploy seen"},
-		{user, &journal.CallResolved{CallID: "call_1", Outcome: journal.InPart, By: me.ID, Evidence: "I looked", Then: journal.ThenContinue}, "You reconciled make deploy: it happened in part and to continue I looked"},
+		{user, &journal.CallResolved{CallID: "call_1", Outcome: journal.InPart, By: me.ID, Evidence: "I looked", Then: journal.ThenContinue}, "You reconciled make deploy: it happened in part and chose to continue I looked"},
 		{agent, &journal.PermissionAsked{ID: "per_1", Tool: journal.ToolRef{CallID: "call_1"}, Permission: "shell", Metadata: json.RawMessage(`{"command":"make deploy"}`)}, "Asked for a decision: run this command make deploy Read the request"},
-		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject, By: me.ID, Message: "not now"}, "You rejected it the request not now"},
+		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject, By: me.ID, Message: "not now"}, "You rejected it Read the request not now"},
 		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyOnce, By: "usr_other"}, "Another person allowed it once"},
 		{server, &journal.PermissionCancelled{ID: "per_1", Reason: "interrupted"}, "ended without an answer interrupted"},
 		{user, &journal.InterruptRequested{By: me.ID, Mode: journal.InterruptNow}, "You asked to stop now"},
@@ -214,5 +215,17 @@ func TestEntries_MessageStandsOnce(t *testing.T) {
 	whole := components.Entries(window(t, delta("one "), delta("two"), &journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("one two")}))
 	if whole[0].Prose != "" || whole[1].Prose != "" || whole[2].Prose != "one two" {
 		t.Errorf("got %q, %q and %q", whole[0].Prose, whole[1].Prose, whole[2].Prose)
+	}
+}
+
+// A call that never began wasn't ended.
+func TestEntries_CancelledBeforeItStarted(t *testing.T) {
+	t.Parallel()
+	for started, want := range map[int64]string{0: "It was not started.", now: "It was ended, because a stop was asked for."} {
+		w := window(t, &journal.CallSettled{CallID: "call_1", State: journal.CallCancelled, Reason: "interrupted"})
+		w.Calls["call_1"].DispatchedAt = started
+		if got := text(render(t, components.JournalRow(components.Entries(w)[0], now)).Find(".body")); !strings.Contains(got, want) {
+			t.Errorf("started at %d: says %q, want %q", started, got, want)
+		}
 	}
 }

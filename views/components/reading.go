@@ -2,6 +2,7 @@ package components
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/journal"
@@ -143,7 +144,7 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	case journal.StateStopped, journal.StateLimitReached, journal.StateFailed:
 		return s.endedDetail(state)
 	case journal.StateReady:
-		return Say(At(st.Turn.EndedAt), ". Nothing is running.")
+		return Say("Ended ", At(st.Turn.EndedAt), ". Nothing is running.")
 	case journal.StateClosed:
 		return Say("Archived ", At(since), ".")
 	}
@@ -191,12 +192,12 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 // endedDetail says how the last turn ended, and what is held because of it (PRO-5).
 func (s Session) endedDetail(state journal.ExecutionState) Phrase {
 	t := s.State.Turn
-	p := Say(At(t.EndedAt))
+	p := Say("Ended ", At(t.EndedAt))
 	switch state {
 	case journal.StateLimitReached:
 		p = Say(limitValue(t.Limit, s.State.TurnLimits())+" at ", At(t.EndedAt), ". Work up to ", EntryLink(t.EndedSeq), " is kept.")
 	case journal.StateFailed:
-		p = Say(orElse(t.Reason, "The turn failed"), ". See ", EntryLink(t.EndedSeq), ".")
+		p = Say(strings.TrimRight(orElse(t.Reason, "The turn failed"), ". "), ". See ", EntryLink(t.EndedSeq), ".")
 	default:
 		p = Say(p, stopReason(t), ".")
 	}
@@ -283,7 +284,7 @@ func limitValue(limit string, l journal.Limits) string {
 // View is the second reading. Without a script a page is what it was when it
 // was drawn, and says so.
 func (s Session) View() Reading {
-	d := Say("Refresh to check again.")
+	d := Say(Link(s.Path(), "Refresh to check again"), ".")
 	if s.LastSeq > 0 {
 		d = Say("Entry "+Number(s.LastSeq)+", "+s.sinceLast()+" ago. ", d)
 	}
@@ -309,7 +310,18 @@ func (s Session) NeedsYou() Reading {
 		r.Detail = Say("Read what was done, then go on or archive it.")
 	default:
 	}
+	if s.unfinished() {
+		r.Words, r.Icon, r.Tone, r.Href = "1 to continue", "rev", ToneRev, "#needs"
+		r.Detail = Say("The turn is not finished.")
+	}
 	return r
+}
+
+// unfinished reports whether the last turn ended before its work was done, so
+// that there is nothing to review, but something to continue.
+func (s Session) unfinished() bool {
+	needs := s.State.Needs()
+	return s.State.Held && s.Continuable() && (needs == journal.NeedsReview || needs == journal.NeedsNone)
 }
 
 // TitlePrefix puts before a page's title what the session needs (ux §4.5).
@@ -320,6 +332,9 @@ func (s Session) TitlePrefix() string {
 	case journal.NeedsDecision:
 		return fmt.Sprintf("(%d) Decision needed: ", len(s.State.Pending))
 	case journal.NeedsReview:
+		if s.unfinished() {
+			return "To continue: "
+		}
 		return "Ready for review: "
 	default:
 		return ""
@@ -333,7 +348,7 @@ type Group string
 const (
 	GroupNeeds   Group = "Needs you"
 	GroupRunning Group = "Running"
-	GroupReview  Group = "Ready for review"
+	GroupReview  Group = "To look at" // complete, or ended before that
 	GroupEarlier Group = "Earlier"
 )
 
@@ -383,6 +398,9 @@ func (s Session) RowDetail() Phrase {
 	p := Say("Agent ", Code(s.State.Agent), ", ", Plural(int(s.LastSeq), "entry"))
 	if r := s.NeedsYou(); r.Key != string(journal.NeedsNone) && r.Key != string(journal.NeedsReview) {
 		return Say(p, ", ", Word{Text: r.Words, Strong: true})
+	}
+	if s.unfinished() {
+		p = Say(p, ", the turn is not finished")
 	}
 	if n := len(s.State.Admitted); n > 0 {
 		return Say(p, ", "+Plural(n, "message")+" not delivered yet")

@@ -58,10 +58,10 @@ func readings(t *testing.T) map[string]struct {
 		"uncertain":    {with(begun(t).dispatch().add(journal.Server(), &journal.CallUnknown{CallID: "call_1"}), nil), journal.StateUncertain, "Stopped, outcome unknown", "Nothing was repeated.", journal.NeedsReconcile},
 		"stopped":      {with(held, nil), journal.StateStopped, "Stopped by you", "13:25. 1 message is held.", journal.NeedsNone},
 		"rejected":     {with(begun(t).end(journal.TurnEnded{Outcome: journal.Stopped, Reason: "rejected"}, journal.User(me.ID)), nil), journal.StateStopped, "Stopped by you", "because a request was rejected", journal.NeedsNone},
-		"interrupted":  {with(begun(t).end(journal.TurnEnded{Outcome: journal.Interrupted}, journal.Server()), nil), journal.StateStopped, "Stopped by the server", "because the server was stopped", journal.NeedsNone},
-		"limit":        {with(begun(t).end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: "steps"}, journal.Server()), nil), journal.StateLimitReached, "Reached the step limit", "100 steps at 13:25. Work up to entry #0005 is kept.", journal.NeedsNone},
-		"failed":       {with(begun(t).end(journal.TurnEnded{Outcome: journal.Failed, Reason: "The step “test” failed"}, journal.Agent()), nil), journal.StateFailed, "Failed", "The step “test” failed. See entry #0005.", journal.NeedsNone},
-		"ready":        {with(begun(t).end(journal.TurnEnded{Outcome: journal.Completed}, journal.Agent()), nil), journal.StateReady, "Finished its turn", "13:25. Nothing is running.", journal.NeedsReview},
+		"interrupted":  {with(begun(t).end(journal.TurnEnded{Outcome: journal.Interrupted}, journal.Server()), nil), journal.StateStopped, "Stopped by the server", "because the server was stopped", journal.NeedsReview},
+		"limit":        {with(begun(t).end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: "steps"}, journal.Server()), nil), journal.StateLimitReached, "Reached the step limit", "100 steps at 13:25. Work up to entry #0005 is kept.", journal.NeedsReview},
+		"failed":       {with(begun(t).end(journal.TurnEnded{Outcome: journal.Failed, Reason: "The step “test” failed."}, journal.Agent()), nil), journal.StateFailed, "Failed", "The step “test” failed. See entry #0005.", journal.NeedsReview},
+		"ready":        {with(begun(t).end(journal.TurnEnded{Outcome: journal.Completed}, journal.Agent()), nil), journal.StateReady, "Finished its turn", "Ended 13:25. Nothing is running.", journal.NeedsReview},
 		"closed":       {with(begun(t).end(journal.TurnEnded{Outcome: journal.Completed}, journal.Agent()).add(journal.User(me.ID), &journal.SessionArchived{}), nil), journal.StateClosed, "Closed", "Archived 13:25.", journal.NeedsNone},
 	}
 }
@@ -135,7 +135,7 @@ func TestSession_Groups(t *testing.T) {
 	want := map[string]components.Group{
 		"idle": components.GroupEarlier, "queued": components.GroupRunning, "running": components.GroupRunning, "waiting": components.GroupNeeds,
 		"running and asking": components.GroupNeeds, "blocked": components.GroupNeeds, "uncertain": components.GroupNeeds, "unconfirmed": components.GroupRunning,
-		"stopped": components.GroupEarlier, "failed": components.GroupEarlier, "limit": components.GroupEarlier, "ready": components.GroupReview, "closed": components.GroupEarlier,
+		"stopped": components.GroupEarlier, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
 	}
 	rows := readings(t)
 	for name, group := range want {
@@ -163,9 +163,51 @@ func TestSession_Actions(t *testing.T) {
 func TestSession_TitlePrefix(t *testing.T) {
 	t.Parallel()
 	rows := readings(t)
-	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "running": ""} {
+	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "failed": "To continue: ", "stopped": "", "running": ""} {
 		if got := rows[name].session.TitlePrefix(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// What can be continued is never said to be finished, nor that nobody is needed (ux §4.4).
+func TestSession_UnfinishedIsToContinue(t *testing.T) {
+	t.Parallel()
+	rows := readings(t)
+	for name, unfinished := range map[string]bool{"failed": true, "limit": true, "interrupted": true, "stopped": true, "ready": false, "idle": false, "running": false} {
+		s := rows[name].session
+		doc := render(t, components.Register(s))
+		needs := text(doc.Find(`[data-testid="reading-needs-you"]`))
+		if got := strings.Contains(needs, "1 to continue") && strings.Contains(needs, "The turn is not finished."); got != unfinished {
+			t.Errorf("%s: the strip says %q", name, needs)
+		}
+		if s.Continuable() && (strings.Contains(needs, "You can leave") || strings.Contains(needs, "Ready for review")) {
+			t.Errorf("%s: the strip says %q above a form to continue", name, needs)
+		}
+		if got := strings.Contains(s.RowDetail().String(), "the turn is not finished"); got != unfinished {
+			t.Errorf("%s: the row says %q", name, s.RowDetail())
+		}
+	}
+	if got := text(render(t, components.Register(rows["failed"].session)).Find(`[data-testid="reading-execution"]`)); strings.Contains(got, "..") {
+		t.Errorf("two full stops: %q", got)
+	}
+	if href, _ := render(t, components.Register(rows["idle"].session)).Find(`[data-testid="reading-your-view"] .cell-d a`).Attr("href"); href != rows["idle"].session.Path() {
+		t.Errorf("what looks like a link to refresh leads to %q", href)
+	}
+}
+
+// An agent that was lost or stopped couldn't say what became of the item it was at.
+func TestPlanPanel_SaysWhatTheSessionKnows(t *testing.T) {
+	t.Parallel()
+	rows := readings(t)
+	for name, want := range map[string]string{"running": "running", "uncertain": "outcome unknown", "stopped": "stopped", "failed": "stopped"} {
+		s := rows[name].session
+		s.State.Plan = []journal.PlanItem{{Title: "Build", State: journal.PlanRunning}, {Title: "Test", State: journal.PlanPending}}
+		if got := text(render(t, components.PlanPanel(s)).Find("li").First()); solid(got) != solid("Build "+want) {
+			t.Errorf("%s: the item is drawn as %q, want %q", name, got, want)
+		}
+		if s.State.Plan[0].State != journal.PlanRunning {
+			t.Errorf("%s: the state itself was changed", name)
 		}
 	}
 }

@@ -115,3 +115,12 @@ func TestStamp(t *testing.T) {
 		t.Errorf("a time ahead is %q ago", got)
 	}
 }
+
+func TestOrdinal(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 112: "112th"} {
+		if got := components.Ordinal(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

@@ -164,6 +164,14 @@ func (p Session) NeedsAnything() bool {
 	return len(p.Requests)+len(p.Unknown)+len(p.Attempts) > 0 || p.S.State.Blocked != nil
 }
 
+// NothingNeeded is said where no card and no form stands above the journal.
+func (p Session) NothingNeeded() string {
+	if p.S.State.Needs() == journal.NeedsReview {
+		return "Read what it did below; archive it when you are done, or send the next message."
+	}
+	return "Nothing needs you here."
+}
+
 // BlockedOnly reports a block that the owner can't lift by *continue*.
 func (p Session) BlockedOnly() bool {
 	return p.S.State.Blocked != nil && p.S.State.Blocked.Cause != journal.BlockRecovery
@@ -179,8 +187,8 @@ type Stop struct {
 // NeedsYou is the inbox.
 type NeedsYou struct {
 	Frame
-	Open    []InboxItem // oldest first
-	Ready   []components.Session
+	Open    []InboxItem          // oldest first
+	Ready   []components.Session // to look at: complete, or ended before that
 	Running int
 	More    bool // there is more than what is shown
 }
