@@ -119,7 +119,9 @@ func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Ev
 	case err != nil:
 		r.log.Error("end what a lost execution left", slog.String("call", call.ID), slog.Any("error", err))
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. Some of its processes could not be ended: it may still be running.", p.PID, since)}
-	case killed > 0:
+	case killed == 1:
+		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. One of its processes was still running when the execution was recovered, and was ended.", p.PID, since)}
+	case killed > 1:
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. %d of its processes were still running when the execution was recovered, and were ended.", p.PID, since, killed)}
 	}
 	return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. None of its processes was running any more when the execution was recovered.", p.PID, since)}

@@ -112,7 +112,7 @@ func (s *Store) FirstUser(ctx context.Context, code, email, passwordHash string)
 			return err
 		}
 		if n > 0 {
-			return journal.Errorf(journal.Gone, "The first user was made already. Sign in.").Typed("setup-done")
+			return journal.Errorf(journal.Gone, "There is a user already. Sign in, or have the operator run holdfast user link EMAIL.").Typed("setup-done")
 		}
 		var err error
 		u, err = t.addUser(ctx, email, passwordHash)
@@ -153,14 +153,20 @@ func (t *tx) addLink(ctx context.Context, code string, userID *string, life time
 
 // SetupCode tells whether a setup code can still be used.
 func (s *Store) SetupCode(ctx context.Context, code string) error {
-	var n int
+	var n, users int
 	err := s.read(ctx, func(q querier) error {
+		if err := q.get(ctx, &users, "SELECT count(*) FROM users"); err != nil {
+			return err
+		}
 		return q.get(ctx, &n, "SELECT count(*) FROM sign_in_link WHERE hash = ? AND user_id IS NULL AND used_at IS NULL", journal.Hash(code))
 	})
-	if err == nil && n == 0 {
-		err = journal.Errorf(journal.Gone, "This link was used already, or has ended. Start the server again to get a new one, or sign in.").Typed("link-ended")
+	switch {
+	case err != nil || n > 0:
+		return err
+	case users > 0:
+		return journal.Errorf(journal.Gone, "There is a user already. Sign in, or have the operator run holdfast user link EMAIL.").Typed("link-ended")
 	}
-	return err
+	return journal.Errorf(journal.Gone, "This link was used already, or has ended. Start the server again to get a new one.").Typed("link-ended")
 }
 
 // UserLink makes a link that signs a user in once, within 24 hours.
