@@ -264,7 +264,8 @@ func TestPages_Setup(t *testing.T) {
 	b.post(action, body).follow().want(200, "New session")
 	b.post(action, body).follow().want(200, "New session") // the same form twice
 	stranger := w.tab(t, person{})
-	stranger.post(action, body).page().want(410)
+	stranger.post(action, body).page().want(410, "There is a user already. Sign in")
+	stranger.open("/setup?code="+code).page().want(410, "There is a user already. Sign in")
 	stranger.open("/setup").follow().want(200, "Sign in")
 	if users, err := w.store.Users(t.Context()); err != nil || len(users) != 1 || users[0].PasswordHash == "" || strings.Contains(users[0].PasswordHash, "long enough") {
 		t.Errorf("users %v, %v", users, err)

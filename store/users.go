@@ -164,7 +164,7 @@ func (s *Store) SetupCode(ctx context.Context, code string) error {
 	case err != nil || n > 0:
 		return err
 	case users > 0:
-		return journal.Errorf(journal.Gone, "There is a user already. Sign in, or have the operator run holdfast user link EMAIL.").Typed("link-ended")
+		return journal.Errorf(journal.Gone, "There is a user already. Sign in, or have the operator run holdfast user link EMAIL.").Typed("setup-done")
 	}
 	return journal.Errorf(journal.Gone, "This link was used already, or has ended. Start the server again to get a new one.").Typed("link-ended")
 }
