@@ -12,7 +12,7 @@ import (
 func TestWake_WhileItRuns(t *testing.T) {
 	t.Parallel()
 	for wakes, want := range map[int][]string{0: nil, 1: {"ses_1"}, 3: {"ses_1"}} {
-		r := &Runner{runs: map[string]*run{}} // no places, so that what is to run waits in the queue
+		r := &Runner{runs: map[string]*run{}, queued: map[string]bool{}} // no places, so that what is to run waits in the queue
 		running := newRun(t.Context(), "ses_1")
 		r.runs["ses_1"] = running
 		for range wakes {
