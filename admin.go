@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"holdfast/handlers"
 	"holdfast/journal"
@@ -171,8 +172,8 @@ func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
 }
 
 func hashPassword(p string) (string, error) {
-	if len(p) < 8 {
-		return "", errors.New("a password needs at least 8 characters")
+	if utf8.RuneCountInString(p) < handlers.MinPassword || len(p) > handlers.MaxPassword {
+		return "", fmt.Errorf("a password has at least %d characters and at most %d bytes", handlers.MinPassword, handlers.MaxPassword)
 	}
 	return handlers.HashPassword(p)
 }
@@ -220,6 +221,9 @@ func (u *userLinkCmd) Run(ctx context.Context, c *common, s streams) error {
 		user, err := st.UserByEmail(ctx, strings.ToLower(u.Email))
 		if err != nil {
 			return err
+		}
+		if user.Disabled {
+			return errors.New("this user is disabled; a link would not sign in")
 		}
 		code, err := st.UserLink(ctx, user.ID)
 		if err == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
+
+	"holdfast/store"
 )
 
 // defaultConfig is read from the current folder if it is there.
@@ -42,6 +44,9 @@ func (c *common) stateDir() (string, error) {
 }
 
 func (c *common) databaseURL() (string, error) {
+	if scheme, _, found := strings.Cut(c.Database, "://"); found && !store.IsPostgres(c.Database) {
+		return "", usageError{fmt.Sprintf("--database knows the path of a SQLite file and postgres://, not %s://", scheme)}
+	}
 	if c.Database != "" {
 		return c.Database, nil
 	}

@@ -42,7 +42,7 @@ func (c *serveCmd) check() error {
 		return usageError{"--max-running must be at least 1"}
 	case c.Sweep <= 0:
 		return usageError{"--sweep must be positive"}
-	case c.Rate <= 0 || c.Burst < 1:
+	case !(c.Rate > 0) || c.Burst < 1: // not a number is not positive either
 		return usageError{"--rate and --burst must be positive"}
 	}
 	return nil
@@ -259,6 +259,10 @@ func (sv *server) stop(ctx context.Context, signals <-chan os.Signal, served <-c
 	quiet := beside("stopping the runner failed", func() error { sv.runner.Stop(); return nil })
 	done := beside("stopping failed", func() error {
 		err := sv.web.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			sv.log.Warn("a request that would not end was cut off", slog.Any("error", err))
+			err = nil
+		}
 		return errors.Join(err, <-quiet, <-served)
 	})
 	for {

@@ -114,12 +114,13 @@ func (sv *server) take(ctx context.Context) error {
 		return err
 	case <-limit.Done():
 	}
+	late := errors.New("the mission that holds the place didn't start")
 	// Let the goroutine go: with a reader of ours, the open returns.
-	if r, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-		_ = <-opened  // it is our own reader that let it go
-		_ = r.Close() // nothing was read
+	r, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return errors.Join(late, err)
 	}
-	return errors.New("the mission that holds the place didn't start")
+	return errors.Join(late, <-opened, r.Close())
 }
 
 func (sv *server) get(ctx context.Context, path string, into any) error {

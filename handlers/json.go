@@ -7,8 +7,10 @@ import (
 	"io"
 	"mime"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
@@ -26,6 +28,9 @@ func readJSON(c *fiber.Ctx, into any) error {
 	}
 	if !utf8.Valid(body) {
 		return badJSON("not-utf8", "The body isn't valid UTF-8.")
+	}
+	if loneSurrogate(body) {
+		return badJSON("not-utf8", "The body holds half of a surrogate pair, which is no character.")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if first := bytes.TrimLeft(body, " \t\r\n"); len(first) == 0 || first[0] != '{' {
@@ -45,6 +50,41 @@ func readJSON(c *fiber.Ctx, into any) error {
 		return badJSON("malformed-json", "The body isn't well-formed JSON.")
 	}
 	return nil
+}
+
+// loneSurrogate finds an escape that is half of a pair. encoding/json would make
+// the same character of each, so that different texts became equal.
+func loneSurrogate(body []byte) bool {
+	for i := 0; i+1 < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		r := escaped(body[i:])
+		switch {
+		case r < 0:
+			i++ // another escape, such as of a backslash
+		case utf16.IsSurrogate(r):
+			if i+6 > len(body) || utf16.DecodeRune(r, escaped(body[i+6:])) == utf8.RuneError {
+				return true
+			}
+			i += 11
+		default:
+			i += 5
+		}
+	}
+	return false
+}
+
+// escaped reads the \uXXXX at the start of b, or -1.
+func escaped(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }
 
 // readOptionalJSON is readJSON where no body at all says the same as {}.

@@ -14,8 +14,8 @@ import (
 
 // Bounds of a password.
 const (
-	minPassword = 8
-	maxPassword = 1024 // bytes
+	MinPassword = 8    // characters
+	MaxPassword = 1024 // bytes
 )
 
 // showSetup: GET /setup?code=. The printed link leads here.
@@ -90,10 +90,10 @@ func checkCredentials(email, password string) []components.Problem {
 	if email == "" {
 		out = append(out, components.Problem{Field: "email", Text: "Enter your email address"})
 	}
-	if utf8.RuneCountInString(password) < minPassword {
+	if utf8.RuneCountInString(password) < MinPassword {
 		out = append(out, components.Problem{Field: "password", Text: "Choose a password of at least 8 characters"})
 	}
-	if len(password) > maxPassword {
+	if len(password) > MaxPassword {
 		out = append(out, components.Problem{Field: "password", Text: "Choose a password of at most 1024 bytes"})
 	}
 	return out
@@ -146,7 +146,7 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 	if err := s.limitSignIn(c, p.Email); err != nil {
 		return err
 	}
-	u, err := s.checkPassword(c.UserContext(), p.Email, journal.Cut(f.text("password"), maxPassword))
+	u, err := s.checkPassword(c.UserContext(), p.Email, journal.Cut(f.text("password"), MaxPassword))
 	if journal.Is(err, journal.Unauthenticated) {
 		p.Problems = []components.Problem{{Field: "email", Text: messageOf(err)}}
 		return draw(c, http.StatusUnauthorized, pages.SignInPage(p))

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -251,6 +252,59 @@ func TestRunner_NeedsTheWorkspaceAsItWas(t *testing.T) {
 			if _, _, err := b.opts.Workspaces.Prepare(t.Context(), path); !journal.Is(err, journal.Unprocessable) {
 				t.Errorf("workspace %.20q: %v, want unprocessable", path, err)
 			}
+		}
+	})
+}
+
+// What stands at the marker's name may be anything; it never makes a worker wait.
+//
+// proves WSP-1 COO-3
+func TestRunner_MarkerIsNoFile(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.MaxRunning = 1 })
+		id := b.session(steps("echo a >> log"))
+		marker := filepath.Join(b.dir, ".holdfast-workspace")
+		kept, err := os.ReadFile(marker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(marker); err != nil {
+			t.Fatal(err)
+		}
+		mustMkfifo(t, marker)
+		r := b.start()
+		v := b.untilState(id, journal.StateBlocked)
+		if strings.Contains(v.State.Blocked.Detail, "unprocessable") {
+			t.Errorf("the detail is for programs: %s", v.State.Blocked.Detail)
+		}
+		if _, _, err := b.opts.Workspaces.Prepare(t.Context(), b.dir); !journal.Is(err, journal.Unprocessable) {
+			t.Errorf("a new session there: %v, want unprocessable", err)
+		}
+		if err := errors.Join(os.Remove(marker), os.WriteFile(marker, kept, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		r.Sweep(t.Context())
+		b.untilState(id, journal.StateReady)
+	})
+}
+
+// A mission with more steps than a plan can show runs all the same.
+//
+// proves JRN-6 COO-5
+func TestRunner_PlanOfAThousandSteps(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		scripts := make([]string, 1000)
+		for i := range scripts {
+			scripts[i] = "exit 3"
+		}
+		id := b.session("# " + strings.Repeat("\"long name\" ", 20) + "\n\n" + steps(scripts...))
+		v := b.untilState(id, journal.StateFailed)
+		if n := len(v.State.Plan); n != 301 || v.State.Plan[0].State != journal.PlanFailed {
+			t.Errorf("a plan of %d items, the first %s", n, v.State.Plan[0].State)
 		}
 	})
 }

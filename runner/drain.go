@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"holdfast/journal"
@@ -93,7 +94,12 @@ func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
 		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("No server here has the agent %s.", b.Agent), UnblockedBy: "a server that has it"}
 	}
 	if err := r.o.Workspaces.Check(b); err != nil {
-		return &journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: err.Error(), UnblockedBy: "the folder, as it was when the session was made"}
+		detail := err.Error()
+		var je *journal.Error
+		if errors.As(err, &je) {
+			detail = strings.TrimSuffix(je.Message, " Nothing was recorded.")
+		}
+		return &journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: detail, UnblockedBy: "the folder, as it was when the session was made"}
 	}
 	return nil
 }
@@ -180,6 +186,9 @@ func (t *Turn) conclude(ctx context.Context, result Result, err error) (released
 			}
 		}
 		return t.release(ctx)
+	case journal.Is(err, journal.TooLarge):
+		// The same would be refused again after every recovery.
+		end.End = journal.TurnEnded{Outcome: journal.Failed, Reason: "Something of this turn is too large for the journal, so it can't go on."}
 	case err != nil:
 		return false, err
 	case result.Failed != "":

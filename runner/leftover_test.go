@@ -89,7 +89,7 @@ func TestRunner_EndsLeftoversAlsoWhenWoken(t *testing.T) {
 		r.Wake(id)
 		b.untilState(id, journal.StateUncertain)
 		evidence := storetest.Body[*journal.CallUnknown](t, storetest.Events(t, s, id)).Evidence
-		if len(evidence) == 0 || !strings.Contains(evidence[len(evidence)-1].Text, "were ended") {
+		if len(evidence) == 0 || !strings.Contains(evidence[len(evidence)-1].Text, "ended") {
 			t.Errorf("it was concluded with the evidence %+v, want that its process was ended", evidence)
 		}
 		select {

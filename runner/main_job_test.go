@@ -81,9 +81,7 @@ func TestRunner_ParksForADecision(t *testing.T) {
 		first := b.start()
 		id := b.session(steps("echo hello"), asking)
 		b.untilState(id, journal.StateWaiting)
-		if len(first.Active()) != 0 {
-			t.Error("a session that waits for a person holds a claim")
-		}
+		b.until(id, "it holds no claim here either", func(store.Session) bool { return len(first.Active()) == 0 })
 		first.Stop()
 		b.opts.WorkerID += "2"
 		b.start()

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -58,14 +59,34 @@ func boundedResources(command, workspace string) []policy.Resource {
 		home = ""
 	}
 	resources := realPaths(policy.ShellResources(command, workspace, home), workspace)
-	size := 0
-	for _, r := range resources {
-		size += len(r.Value)
+	links, all := linksNamed(command, workspace)
+	if !all {
+		return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
 	}
-	if size <= maxResources {
+	resources = append(resources, links...)
+	if encodedSize(values(resources)) <= maxResources {
 		return resources
 	}
-	return []policy.Resource{{Permission: "shell", Value: journal.Cut(command, maxResources/2), Opaque: true}}
+	return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
+}
+
+// encodedSize is what a value takes in an event: the bounds are on that (JRN-6).
+func encodedSize(v any) int {
+	b, err := journal.Encode(v)
+	if err != nil {
+		return 1 << 30 // it can't be written at all
+	}
+	return len(b)
+}
+
+// cutEncoded shortens a text until it takes at most n bytes in an event.
+func cutEncoded(s string, n int) string {
+	for cut := n; cut > 0; cut /= 2 {
+		if short := journal.Cut(s, cut); encodedSize(short) <= n {
+			return short
+		}
+	}
+	return ""
 }
 
 // realPaths resolves the symlinks of the files that a command names: rules are
@@ -86,6 +107,83 @@ func realPaths(resources []policy.Resource, workspace string) []policy.Resource 
 		out = append(out, r)
 	}
 	return out
+}
+
+// Bounds of the search for links: past them the command is asked as a whole.
+const (
+	maxWords   = 2000
+	maxFolders = 8
+	maxMatches = 1000
+)
+
+// linksNamed finds the links that a command may follow: each of its words is
+// looked up in the workspace, and in each folder that another word names, where
+// a cd may lead. A link that leads out reaches outside; one that leads elsewhere
+// inside reads that file, under its real name. It may name more than the command
+// follows, never less but for what the command computes. all is false if there
+// is too much to look at.
+func linksNamed(command, workspace string) (found []policy.Resource, all bool) {
+	words, ok := policy.Words(command)
+	if !ok {
+		return nil, true // opaque already
+	}
+	folders := []string{workspace}
+	var names []string
+	for _, w := range words {
+		for _, name := range append(strings.FieldsFunc(w, func(r rune) bool { return r == '=' || r == ':' || r == ',' }), w) {
+			names = append(names, name)
+			if info, err := os.Stat(filepath.Join(workspace, name)); err == nil && info.IsDir() && name != "." {
+				folders = append(folders, filepath.Join(workspace, name))
+			}
+		}
+	}
+	if len(names) > maxWords || len(folders) > maxFolders {
+		return nil, false
+	}
+	seen := map[string]bool{}
+	for _, dir := range folders {
+		for _, name := range names {
+			matches, ok := matching(dir, name)
+			if !ok {
+				return nil, false
+			}
+			for _, path := range matches {
+				if r := throughLink(path, workspace); r != nil && !seen[r.Permission+r.Value] {
+					seen[r.Permission+r.Value] = true
+					found = append(found, *r)
+				}
+			}
+		}
+	}
+	return found, true
+}
+
+// matching gives the paths that a word may mean in a folder.
+func matching(dir, name string) ([]string, bool) {
+	path := name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(dir, name)
+	}
+	if !strings.ContainsAny(name, "*?[") {
+		return []string{path}, true
+	}
+	matches, err := filepath.Glob(path)
+	return append(matches, path), (err == nil || errors.Is(err, filepath.ErrBadPattern)) && len(matches) <= maxMatches
+}
+
+// throughLink says what a path inside of the workspace really reaches, or nil if no link is on its way.
+func throughLink(path, workspace string) *policy.Resource {
+	if path != workspace && !strings.HasPrefix(path, workspace+"/") {
+		return nil
+	}
+	resolved := realPath(path, 0)
+	if resolved == filepath.Clean(path) {
+		return nil
+	}
+	if rel, err := filepath.Rel(workspace, resolved); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+		return &policy.Resource{Permission: policy.PermissionRead, Value: rel, Why: "a link leads there"}
+	}
+	return &policy.Resource{Permission: policy.PermissionExternal, Value: resolved, AlwaysAsk: true, Why: "a link leads out of the workspace"}
 }
 
 // maxLinks ends a walk through links that lead in a circle: such a path lies nowhere that may be allowed.
@@ -218,7 +316,7 @@ type requestMetadata struct {
 
 func (t *Turn) ask(c *journal.Call, in Shell, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
 	meta, err := journal.Encode(requestMetadata{
-		Tool: c.Tool, Command: journal.Cut(in.Command, maxShown), CommandBytes: len(in.Command), Directory: t.fold.State.Workspace,
+		Tool: c.Tool, Command: cutEncoded(in.Command, maxShown), CommandBytes: len(in.Command), Directory: t.fold.State.Workspace,
 		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, SameAs: repeated,
 	})
 	if err != nil {

@@ -123,6 +123,38 @@ func TestRunner_LinksAreResolvedBeforeRulesAreAsked(t *testing.T) {
 				t.Errorf("%s asks %+v, want external_directory", script, rs)
 			}
 		}
+		if err := os.WriteFile(filepath.Join(outside, "o.txt"), []byte("secret\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(outside, "o.txt"), filepath.Join(b.dir, "a file")); err != nil {
+			t.Fatal(err)
+		}
+		for _, script := range []string{
+			"cat 'a file'", "cat a\\ file", "cat link/o.txt", "ls link/", "find link/", "grep -r x link", "cd link && cat o.txt", "for f in link/*; do cat $f; done", "cat *", "cat l?nk/*.txt", "x=link; cat ${x}/o.txt", "wc --files0-from=link/o.txt",
+		} {
+			id := b.session(steps(script))
+			b.untilState(id, journal.StateWaiting)
+			asks := false
+			for _, r := range b.pending(id) {
+				asks = asks || r.Permission == "external_directory" || r.Permission == "shell"
+			}
+			if !asks {
+				t.Errorf("%s asks %+v", script, b.pending(id))
+			}
+		}
+		if err := os.Symlink(".env", filepath.Join(b.dir, "notes.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(b.dir, ".env"), []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hidden := b.session(steps("cat notes.txt"), func(n *store.NewSession) {
+			n.Rules = append(n.Rules, journal.Rule{Permission: "read", Pattern: "*.env", Action: "deny"})
+		})
+		b.untilState(hidden, journal.StateFailed) // the rule is about the file, not about its other name
+		if err := os.Remove(filepath.Join(outside, "o.txt")); err != nil {
+			t.Fatal(err)
+		}
 		entries, err := os.ReadDir(outside)
 		if err != nil || len(entries) != 0 {
 			t.Errorf("outside %v, %v: something was written", entries, err)

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -79,7 +80,30 @@ func (t *Turn) ID() string { return t.fold.State.Turn.ID }
 
 // SetPlan shows the agent's plan, whole. It is journalled with the next fact.
 func (t *Turn) SetPlan(plan []journal.PlanItem) {
-	t.plan = slices.Clone(plan)
+	t.plan = boundedPlan(plan)
+}
+
+// maxPlan keeps a plan below the bound of an event's body (JRN-6), in bytes.
+const maxPlan = 48 << 10
+
+// boundedPlan cuts the titles of a plan that is too large, then its end: the
+// plan is for the eye only, and must not keep a turn from being recorded.
+func boundedPlan(plan []journal.PlanItem) []journal.PlanItem {
+	out := slices.Clone(plan)
+	for _, length := range []int{200, 60, 20, 0} {
+		if b, err := journal.Encode(out); err == nil && len(b) <= maxPlan {
+			return out
+		}
+		for i := range out {
+			out[i].Title = journal.Cut(plan[i].Title, length)
+		}
+	}
+	const most = 300
+	more := len(plan) - most
+	if more <= 0 {
+		return nil // keys alone are too large: this is no plan to look at
+	}
+	return append(out[:most], journal.PlanItem{Key: "more", Title: fmt.Sprintf("and %d more", more), State: journal.PlanPending})
 }
 
 func (t *Turn) pendingPlan() []journal.Draft {

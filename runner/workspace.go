@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -106,8 +108,18 @@ func (w Workspaces) Check(b store.SessionBrief) error {
 	return nil
 }
 
-func readMarker(dir string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, markerFile))
+// readMarker reads a workspace's id. What stands in a workspace may be anything:
+// a pipe must not make us wait, nor a device or a huge file be read whole.
+func readMarker(dir string) (_ string, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, markerFile), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, errors.New("the marker isn't a file"))
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 200))
 	if err != nil {
 		return "", err
 	}

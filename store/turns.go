@@ -151,7 +151,7 @@ func (l *locked) continueTurn(ctx context.Context, owner string, limits *journal
 }
 
 // Archive closes the owner's session. A repeat is the same answer.
-// Codes: not_found, conflict while a turn is open or an outcome is unknown.
+// Codes: not_found, conflict while a turn is open, a prompt waits or an outcome is unknown.
 func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockOwned(ctx, sessionID, owner)
@@ -162,6 +162,8 @@ func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 			return nil
 		case l.st.TurnOpen() || l.row.ExecutionID.Valid:
 			return journal.Errorf(journal.Conflict, "A turn is open. Stop it first; then the session can be archived.").Typed("turn-open").With("state", l.st.Base)
+		case len(l.st.Admitted) > 0:
+			return journal.Errorf(journal.Conflict, "%d messages wait here and would never be delivered. Withdraw them first, or continue; then the session can be archived.", len(l.st.Admitted)).Typed("prompts-waiting").With("state", l.st.Base)
 		case l.st.Unknowns() > 0:
 			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; then the session can be archived.").Typed("outcome-unknown").With("state", l.st.Base)
 		}

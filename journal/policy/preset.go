@@ -127,5 +127,6 @@ var activeFiles = []string{
 	".githooks/*", "*/.githooks/*", ".husky/*", "*/.husky/*", ".pre-commit-config.yaml",
 	".github/*", "*/.github/*", ".gitlab-ci.yml", ".gitlab/*", ".circleci/*", ".buildkite/*", ".drone.yml",
 	".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "Jenkinsfile", ".forgejo/*", ".gitea/*", ".woodpecker*",
+	".holdfast-workspace", "*/.holdfast-workspace",
 	".vscode/*", "*/.vscode/*", ".idea/*", "*/.idea/*", ".devcontainer/*",
 }

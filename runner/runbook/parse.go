@@ -1,12 +1,14 @@
 package runbook
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
 	"holdfast/journal"
@@ -25,18 +27,45 @@ type block struct {
 	Continue bool // on-error=continue
 }
 
+// blocks finds fences and headings and reads nothing inside of a line: inline
+// Markdown can take quadratic time, and says nothing about steps.
+var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+
+// maxNesting bounds how deep lists and quotes may nest in one line.
+const maxNesting = 50
+
+var nested = regexp.MustCompile(`^[ \t]*(?:(?:[-+*>]|[0-9]{1,9}[.)])[ \t]*){50}`)
+
+func tooDeep(markdown string) bool {
+	for line := range strings.Lines(markdown) {
+		if len(line) > maxNesting && nested.MatchString(line) && !rule(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// rule reports a line of one character: a thematic break or a heading's underline.
+func rule(line string) bool {
+	line = strings.Join(strings.Fields(line), "")
+	return strings.Trim(line, line[:1]) == "" && line[0] != '>' && line[0] != '+'
+}
+
 // parse finds the steps of a mission. An error is a sentence for people.
 func parse(markdown string) ([]block, error) {
 	src := []byte(markdown)
 	var out []block
 	heading := ""
-	err := ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if tooDeep(markdown) {
+		return nil, errors.New("This message nests lists or quotes too deeply to be read as a mission.") //nolint:staticcheck // a sentence for people
+	}
+	err := ast.Walk(blocks.Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			heading = strings.TrimSpace(plain(n, src))
+			heading = strings.TrimSpace(strings.NewReplacer("*", "", "`", "").Replace(plain(n, src)))
 		case *ast.FencedCodeBlock:
 			b, err := blockOf(n, src, heading, len(out)+1)
 			if err != nil {
@@ -91,6 +120,10 @@ func blockOf(n *ast.FencedCodeBlock, src []byte, heading string, number int) (*b
 		script.Write(line.Value(src))
 	}
 	b.Script = script.String()
+	if strings.Contains(b.Script, journal.Hidden) {
+		// What was handed over isn't what would run: the value is not in the journal.
+		return nil, fmt.Errorf("Block %d holds the value of a secret variable of the server, which the journal keeps as %s, so it is not run. Let the step read it from a file instead.", number, journal.Hidden) //nolint:staticcheck // a sentence for people
+	}
 	return b, nil
 }
 

@@ -61,6 +61,39 @@ func TestParse_Nothing(t *testing.T) {
 	}
 }
 
+// A text that is made to be slow is read at once, or refused.
+func TestParse_HostileTexts(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("*a_ ", 50_000), strings.Repeat("![](", 60_000), strings.Repeat("[", 200_000), strings.Repeat("`a", 100_000), strings.Repeat("- ", 30_000)} {
+		if blocks, err := parse(text); err != nil || len(blocks) != 0 {
+			t.Errorf("%.10q: %d blocks, %v", text, len(blocks), err)
+		}
+	}
+	for _, text := range []string{strings.Repeat("- ", 30_000) + "a", strings.Repeat(">", 60_000), strings.Repeat("1. ", 20_000) + "a"} {
+		if _, err := parse(text); err == nil {
+			t.Errorf("%.10q: nested too deeply, and taken", text)
+		}
+	}
+	for _, text := range []string{strings.Repeat("-", 200), strings.Repeat("* ", 100), strings.Repeat("-- ", 100)} {
+		if _, err := parse(text + "\n\n```sh\na\n```\n"); err != nil {
+			t.Errorf("%.10q is a rule: %v", text, err)
+		}
+	}
+}
+
+// What the journal hides isn't what was handed over: it must not run.
+//
+// proves CAL-1 OWN-3
+func TestParse_RefusesAMaskedStep(t *testing.T) {
+	t.Parallel()
+	if blocks, err := parse("about " + journal.Hidden + "\n\n```sh\necho fine\n```\n"); err != nil || len(blocks) != 1 {
+		t.Errorf("words beside a step: %v, %v", blocks, err)
+	}
+	if _, err := parse("```sh\nrm -f " + journal.Hidden + "\n```\n"); err == nil || !strings.Contains(err.Error(), "Block 1") {
+		t.Errorf("a masked step: %v, want it refused", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("# a\n```sh name=\"b\"\nc\n```")
 	f.Add("```sh timeout=\n")
