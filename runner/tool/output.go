@@ -20,6 +20,10 @@ const (
 	// holds it in memory.
 	batchPieces = 16
 
+	// tailShare is the part of the bound that is kept for the end of the output,
+	// one in so many: it is held until then, and lost if the server dies.
+	tailShare = 8
+
 	// drainMax bounds what is read after the end of all processes: more than
 	// a pipe can hold comes from somebody outside the call, who may never end.
 	drainMax = 2 << 20
@@ -42,12 +46,12 @@ type output struct {
 	mu      sync.Mutex
 	err     error
 	offset  int64 // bytes so far, masked
-	half    int64 // what is delivered live
+	live    int64 // how much is delivered as it comes
 	sent    int64 // offset of the next piece
 	pending []segment
 	size    int // bytes in pending
 	tail    tail
-	tailing bool // the live half is full: all goes to the tail
+	tailing bool // that much was delivered: all goes to the tail
 }
 
 // newOutput makes the way from two pipes to spec.Output; start begins.
@@ -67,8 +71,8 @@ func newOutput(spec Spec, stdout, stderr *os.File) *output {
 		waiting: make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		pipes:   []*os.File{stdout, stderr},
-		half:    bound / 2,
-		tail:    tail{max: bound - bound/2},
+		live:    bound - bound/tailShare,
+		tail:    tail{max: bound / tailShare},
 	}
 }
 
@@ -152,7 +156,7 @@ func (o *output) add(stream, text string) bool {
 	}
 	o.offset += int64(len(text))
 	if !o.tailing {
-		n := cutText(text, int(min(o.half-o.sent-int64(o.size), int64(len(text)))))
+		n := cutText(text, int(min(o.live-o.sent-int64(o.size), int64(len(text)))))
 		o.queue(stream, text[:n])
 		text = text[n:]
 		o.tailing = text != ""

@@ -46,9 +46,9 @@ type Spec struct {
 	Timeout time.Duration // 0: none; on expiry the run is ended like an interruption
 	Grace   time.Duration // TERM to KILL; 0: 5 s
 
-	// MaxOutput bounds the kept output in bytes (0: 10 MiB). Its first half is
-	// delivered live. What follows is kept in a ring of the other half and
-	// delivered at the end; what the ring loses is counted.
+	// MaxOutput bounds the kept output in bytes (0: 10 MiB). The first seven
+	// eighths are delivered live. What follows is kept in a ring of the last
+	// eighth and delivered at the end; what the ring loses is counted.
 	MaxOutput int64
 
 	Secrets []string // masked in the output
