@@ -296,16 +296,23 @@ func TestStream_EndsByItself(t *testing.T) {
 }
 
 func TestStream_ReaderLeaves(t *testing.T) {
+	// proves RDR-5
 	t.Parallel()
 	w := newWorld(t, storetest.New(t, "sqlite"), quick)
 	w.serve(t)
-	r := w.open(t, w.session(t, w.alice), "", as(w.alice))
+	run := w.start(t, w.alice, "go")
+	before := storetest.Events(t, w.store, run.Session)
+	r := w.open(t, run.Session, "", as(w.alice))
 	r.event()
 	if n := w.srv.streams.Load(); n != 1 {
 		t.Fatalf("got %d streams, want 1", n)
 	}
 	r.close()
 	eventually(t, "the stream to end", func() bool { return w.srv.streams.Load() == 0 })
+	after := storetest.Events(t, w.store, run.Session)
+	if len(after) != len(before) || !storetest.MustState(t, w.store, run.Session).TurnOpen() {
+		t.Errorf("losing the stream has changed the session: %v", storetest.Kinds(after[len(before):]))
+	}
 }
 
 // TestCtxInStream would see a stream that still uses its request: fiber gives the
