@@ -310,7 +310,7 @@ func TestStream_ReaderLeaves(t *testing.T) {
 	r.close()
 	eventually(t, "the stream to end", func() bool { return w.srv.streams.Load() == 0 })
 	after := storetest.Events(t, w.store, run.Session)
-	if len(after) != len(before) || !storetest.MustState(t, w.store, run.Session).TurnOpen() {
+	if st := storetest.MustState(t, w.store, run.Session); len(after) != len(before) || !st.TurnOpen() {
 		t.Errorf("losing the stream has changed the session: %v", storetest.Kinds(after[len(before):]))
 	}
 }

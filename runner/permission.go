@@ -63,7 +63,14 @@ func boundedResources(command, workspace string) []policy.Resource {
 	if !all {
 		return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
 	}
-	resources = append(resources, links...)
+	for _, l := range links {
+		// A redirect's file is judged already, where it really lies.
+		if !slices.ContainsFunc(resources, func(r policy.Resource) bool {
+			return !r.Neutral && (r.Value == l.Value || (r.Permission == l.Permission && r.Value == filepath.Dir(l.Value)))
+		}) {
+			resources = append(resources, l)
+		}
+	}
 	if encodedSize(values(resources)) <= maxResources {
 		return resources
 	}

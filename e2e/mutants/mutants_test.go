@@ -176,6 +176,8 @@ func (m mutant) kill(t *testing.T) {
 		t.Fatalf("%s has no test %s", m.pkg, m.run)
 	case err == nil:
 		t.Fatalf("the mutant lives: %s passes although %s is broken (%s)\n%s", m.run, strings.Join(m.rules, " and "), m.why, tail(out))
+	case strings.Contains(out, "panic: test timed out"):
+		t.Fatalf("the test neither passed nor failed, it hung:\n%s", tail(out))
 	case !strings.Contains(out, "--- FAIL: ") && !strings.Contains(out, "panic: "):
 		t.Fatalf("no test failed, something else did:\n%s", tail(out))
 	}
