@@ -21,8 +21,8 @@ import (
 // inCheck is how many mutants every check runs.
 const inCheck = 10
 
-// bound of one mutant's build and test.
-const bound = 5 * time.Minute
+// bound of one mutant's build and test: a test that waits in vain fails when its patience ends.
+const bound = 8 * time.Minute
 
 // places bounds how many are built at once.
 var places = make(chan struct{}, 2)
@@ -158,7 +158,7 @@ func (m mutant) kill(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	began := time.Now()
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=2m", "-ldflags=-s -w", "-run", m.run, m.pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=6m", "-ldflags=-s -w", "-run", m.run, m.pkg)
 	cmd.Dir = root
 	// By the environment, so that a test that builds the binary builds the mutant.
 	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay)

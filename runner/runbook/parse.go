@@ -1,7 +1,6 @@
 package runbook
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,6 +25,11 @@ type block struct {
 	Timeout  time.Duration
 	Continue bool // on-error=continue
 }
+
+// refusal is a sentence for people: why a message can't be run.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // blocks finds fences and headings and reads nothing inside of a line: inline
 // Markdown can take quadratic time, and says nothing about steps.
@@ -57,7 +61,7 @@ func parse(markdown string) ([]block, error) {
 	var out []block
 	heading := ""
 	if tooDeep(markdown) {
-		return nil, errors.New("This message nests lists or quotes too deeply to be read as a mission.") //nolint:staticcheck // a sentence for people
+		return nil, refusal("This message nests lists or quotes too deeply to be read as a mission.")
 	}
 	err := ast.Walk(blocks.Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -122,7 +126,7 @@ func blockOf(n *ast.FencedCodeBlock, src []byte, heading string, number int) (*b
 	b.Script = script.String()
 	if strings.Contains(b.Script, journal.Hidden) {
 		// What was handed over isn't what would run: the value is not in the journal.
-		return nil, fmt.Errorf("Block %d holds the value of a secret variable of the server, which the journal keeps as %s, so it is not run. Let the step read it from a file instead.", number, journal.Hidden) //nolint:staticcheck // a sentence for people
+		return nil, refusal(fmt.Sprintf("Block %d holds the value of a secret variable of the server, which the journal keeps as %s, so it is not run. Let the step read it from a file instead.", number, journal.Hidden))
 	}
 	return b, nil
 }
