@@ -60,19 +60,6 @@ func awaitLine(t *testing.T, path string) {
 	}
 }
 
-// letGo opens a gate, though nobody may be there any more.
-func letGo(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	if _, err := f.WriteString("go\n"); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A wake that comes before the sweep, such as a retried prompt's, concludes
 // nothing about a lost execution while what it left still runs.
 //
@@ -122,7 +109,7 @@ func TestRunner_SlowSweepEndsNothingNew(t *testing.T) {
 		awaitLine(t, up)
 		b.untilState(slow, journal.StateUncertain)
 		b.untilState(forgotten, journal.StateReady)
-		letGo(t, gate)
+		open(t, gate)
 		b.untilState(woken, journal.StateReady)
 	})
 }
