@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -91,17 +92,12 @@ func folderID(dir string) (string, error) {
 
 func lockFile(what, shown, path string) (*Lock, error) {
 	l := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := l.TryLock()
+	ok, holder, err := tryLock(l, path)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", shown, err)
 	}
 	if !ok {
-		held := &HeldError{What: what, Path: shown}
-		if b, rerr := os.ReadFile(path + ".holder"); rerr == nil {
-			// A holder that is just writing itself down is still a holder: its pid is then 0.
-			_ = json.Unmarshal(b, &held.Holder)
-		}
-		return nil, held
+		return nil, &HeldError{What: what, Path: shown, Holder: holder}
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -115,6 +111,37 @@ func lockFile(what, shown, path string) (*Lock, error) {
 		return nil, errors.Join(fmt.Errorf("write down the holder: %w", err), l.Close())
 	}
 	return &Lock{l}, nil
+}
+
+// lastBreath is how long the lock of a holder that is dead may still be held: a
+// child that it was just starting when it was killed has the descriptor until it
+// begins its own program.
+const lastBreath = 2 * time.Second
+
+// tryLock takes the lock, or tells who holds it. It waits only for a dead holder.
+func tryLock(l *flock.Flock, path string) (ok bool, holder Holder, err error) {
+	deadline := time.Now().Add(lastBreath)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if ok, err = l.TryLock(); ok || err != nil {
+			return ok, holder, err
+		}
+		if b, rerr := os.ReadFile(path + ".holder"); rerr == nil {
+			// A holder that is just writing itself down is still a holder: its pid is then 0.
+			_ = json.Unmarshal(b, &holder)
+		}
+		if !dead(holder) || time.Now().After(deadline) {
+			return false, holder, nil
+		}
+		<-again.C
+	}
+}
+
+// dead reports that a holder ran on this host and its process is gone.
+func dead(h Holder) bool {
+	host, err := os.Hostname()
+	return err == nil && h.PID > 0 && h.Host == host && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
 // Close releases the lock.

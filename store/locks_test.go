@@ -3,11 +3,13 @@ package store_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/store"
 )
@@ -70,4 +72,28 @@ func TestLocks_AnotherProcessHoldsThem(t *testing.T) {
 	if id == "" || id != again || id == other {
 		t.Errorf("the folders' ids are %q, %q and %q", id, again, other)
 	}
+}
+
+// The lock of a killed server may live on for a moment in a child that it was just
+// starting: a new server waits for that, and for nobody who is alive.
+//
+// proves LEA-8 LEA-11
+func TestLockState_WaitsForTheLastBreathOfTheDead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, _, err := store.LockState(dir)
+	must(t, err)
+	gone := exec.CommandContext(t.Context(), "true")
+	must(t, gone.Run())
+	host, err := os.Hostname()
+	must(t, err)
+	// The holder as it stands in the file is dead; the descriptor is ours.
+	must(t, os.WriteFile(filepath.Join(dir, "lock.holder"), fmt.Appendf(nil, `{"pid":%d,"host":%q}`, gone.ProcessState.Pid(), host), 0o600))
+	released := make(chan error, 1)
+	timer := time.AfterFunc(50*time.Millisecond, func() { released <- first.Close() })
+	defer timer.Stop()
+	second, _, err := store.LockState(dir)
+	must(t, err)
+	must(t, <-released)
+	must(t, second.Close())
 }
