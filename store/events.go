@@ -70,13 +70,20 @@ func (s *Store) EventsAfter(ctx context.Context, owner, sessionID string, after 
 		if p.Head, p.Now, err = head(ctx, q, owner, sessionID); err != nil {
 			return err
 		}
-		if after > p.Head || after < 0 {
-			return journal.Errorf(journal.Invalid, "The cursor %d is not in this session: its last entry is #%d.", after, p.Head).Typed("cursor-beyond-head").With("last_seq", p.Head)
+		if err := checkCursor(after, p.Head); err != nil {
+			return err
 		}
 		p.Events, err = eventsAfter(ctx, q, sessionID, after, min(max(limit, 1), MaxEvents))
 		return err
 	})
 	return p, err
+}
+
+func checkCursor(after, head int64) error {
+	if after >= 0 && after <= head {
+		return nil
+	}
+	return journal.Errorf(journal.Invalid, "The cursor %d is not in this session: its last entry is #%d.", after, head).Typed("cursor-beyond-head").With("last_seq", head)
 }
 
 // EventsBefore gives the newest events of the owner's session before a seq (0:
