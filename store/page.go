@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"unicode/utf8"
 
 	"holdfast/journal"
 )
@@ -16,10 +17,31 @@ type SessionPage struct {
 	Unknown  []*journal.Call    // to be reconciled
 	Calls    map[string]*journal.Call
 	Texts    map[string]string // of promoted prompts, by prompt
+	Outputs  map[string]OutputEnds
 	Spans    []journal.Event   // the newest ones that say what the session did, whether in the window or not
 	Seen     Seen
 	Unsent   Unsent
 }
+
+// OutputEnds are the beginning and the end of a call's output as it stands in
+// the journal. Tail is empty if Head is all of it.
+type OutputEnds struct {
+	Head, Tail []byte
+	Total      int64
+}
+
+// Sizes of the ends of an output that a page shows.
+const (
+	headBytes = 8 << 10
+	tailBytes = 24 << 10
+)
+
+// Pieces of output are rows without anything to read, so a window that holds
+// few other entries reaches further back for them, but never far.
+const (
+	wantedEntries = 20
+	reachBack     = 1000
+)
 
 // maxSpans bounds what the line of a session's life is drawn from.
 const maxSpans = 200
@@ -29,9 +51,36 @@ const maxSpans = 200
 func (s *Store) SessionPage(ctx context.Context, owner, id string, before int64, limit int) (SessionPage, error) {
 	return s.sessionPage(ctx, owner, id, func(q querier, p *SessionPage) error {
 		page, err := eventsBefore(ctx, q, owner, id, before, limit)
-		p.Events = page.Events
+		if err != nil {
+			return err
+		}
+		p.Events, err = reach(ctx, q, id, page.Events)
 		return err
 	})
+}
+
+// reach puts earlier events before a window until it has enough entries besides
+// pieces of output. The data of the pieces that are added is left out: nothing
+// but their number is shown.
+func reach(ctx context.Context, q querier, id string, window []journal.Event) ([]journal.Event, error) {
+	missing := wantedEntries
+	for i := range window {
+		if window[i].Kind != journal.KindCallOutput {
+			missing--
+		}
+	}
+	if missing <= 0 || len(window) == 0 || window[0].Seq == 1 {
+		return window, nil
+	}
+	first := window[0].Seq
+	var from []int64
+	err := q.all(ctx, &from, "SELECT seq FROM event WHERE session_id = ? AND seq < ? AND seq >= ? AND kind <> 'call.output' ORDER BY seq DESC LIMIT ?", id, first, max(1, first-reachBack), missing)
+	if err != nil || len(from) == 0 {
+		return window, err
+	}
+	var rows []eventRow
+	err = q.all(ctx, &rows, "SELECT session_id, seq, id, kind, version, time, actor_type, actor_id, execution_id, CASE WHEN kind = 'call.output' THEN '{}' ELSE data END AS data FROM event WHERE session_id = ? AND seq >= ? AND seq < ? ORDER BY seq", id, from[len(from)-1], first)
+	return append(events(rows), window...), err
 }
 
 // SessionAfter is SessionPage for who has the events up to a seq already: a
@@ -51,7 +100,7 @@ func (s *Store) SessionAfter(ctx context.Context, owner, id string, after int64,
 func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(querier, *SessionPage) error) (SessionPage, error) {
 	var p SessionPage
 	err := s.read(ctx, func(q querier) error {
-		p = SessionPage{Calls: map[string]*journal.Call{}, Texts: map[string]string{}}
+		p = SessionPage{Calls: map[string]*journal.Call{}, Texts: map[string]string{}, Outputs: map[string]OutputEnds{}}
 		var err error
 		if p.Session, err = loadSession(ctx, q, owner, id); err != nil {
 			return err
@@ -98,6 +147,9 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 // beside reads the calls and prompt texts that the window's events name.
 func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 	for i := range p.Events {
+		if p.Events[i].Kind == journal.KindCallOutput && string(p.Events[i].Data) == "{}" {
+			continue // what reach left out
+		}
 		body, err := p.Events[i].Decode()
 		if err != nil {
 			return err
@@ -121,7 +173,48 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 		if p.Calls[call], err = loadCall(ctx, q, call); err != nil {
 			return err
 		}
+		if p.Outputs[call], err = outputEnds(ctx, q, id, call); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+
+// outputEnds reads both ends of a call's output, cut between characters (JRN-6).
+func outputEnds(ctx context.Context, q querier, session, call string) (OutputEnds, error) {
+	var out OutputEnds
+	if err := q.get(ctx, &out.Total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", call); err != nil || out.Total == 0 {
+		return out, err
+	}
+	size := headBytes
+	if out.Total <= headBytes+tailBytes {
+		size = headBytes + tailBytes
+	}
+	var next int64
+	var err error
+	if out.Head, next, err = outputFrom(ctx, q, session, call, 0, size); err != nil {
+		return out, err
+	}
+	for len(out.Head) > 0 && next < out.Total && !endsWhole(out.Head) {
+		out.Head = out.Head[:len(out.Head)-1]
+	}
+	if next >= out.Total {
+		return out, nil
+	}
+	out.Tail, _, err = outputFrom(ctx, q, session, call, max(next, out.Total-tailBytes), tailBytes)
+	for len(out.Tail) > 0 && !utf8.RuneStart(out.Tail[0]) {
+		out.Tail = out.Tail[1:]
+	}
+	return out, err
+}
+
+// endsWhole reports whether the last character of b isn't cut off.
+func endsWhole(b []byte) bool {
+	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			return utf8.FullRune(b[i:])
+		}
+	}
+	return true
+}

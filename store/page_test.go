@@ -1,0 +1,85 @@
+package store_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// writes gives the events of a call's output, piece by piece.
+func writes(call string, from int64, pieces ...string) []journal.Body {
+	out := make([]journal.Body, 0, len(pieces))
+	for _, p := range pieces {
+		out = append(out, &journal.CallOutput{CallID: call, Stream: "stdout", Offset: from, Text: journal.Text{S: p}})
+		from += int64(len(p))
+	}
+	return out
+}
+
+// A window in which a command printed without end still shows what led to it.
+func TestSessionPage_ReachesBehindOutput(t *testing.T) {
+	// proves RDR-6
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		call := r.MustDispatched(t, s, journal.EffectEffect)
+		before := int64(len(storetest.Events(t, s, r.Session)))
+		var offset int64
+		for range 12 {
+			evs := writes(call, offset, strings.Split(strings.Repeat("x|", 9)+"x", "|")...)
+			offset += int64(len(evs))
+			storetest.MustAppend(t, s, r.Claim, "", evs...)
+		}
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 50)
+		must(t, err)
+		if first := p.Events[0].Seq; first != 1 || int64(len(p.Events)) != before+120 {
+			t.Errorf("the window holds %d events from #%d on", len(p.Events), first)
+		}
+		for i := range p.Events {
+			if p.Events[i].Seq != int64(i)+1 {
+				t.Fatalf("#%d stands at place %d", p.Events[i].Seq, i+1)
+			}
+			if whole := string(p.Events[i].Data) != "{}"; p.Events[i].Kind != journal.KindCallOutput && !whole {
+				t.Errorf("#%d has lost its data", p.Events[i].Seq)
+			}
+		}
+		if got := p.Outputs[call]; got.Total != 120 || len(got.Head) != 120 || len(got.Tail) != 0 {
+			t.Errorf("output %d bytes, head %d, tail %d", got.Total, len(got.Head), len(got.Tail))
+		}
+	})
+}
+
+// proves JRN-6
+func TestSessionPage_EndsOfAnOutput(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		call := r.MustDispatched(t, s, journal.EffectEffect)
+		text := strings.Repeat("0123456é", 12000) // 9 bytes each
+		for from := 0; from < len(text); {
+			to := min(from+30000, len(text))
+			for to < len(text) && !utf8.RuneStart(text[to]) {
+				to--
+			}
+			storetest.MustAppend(t, s, r.Claim, "", writes(call, int64(from), text[from:to])...)
+			from = to
+		}
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 50)
+		must(t, err)
+		got := p.Outputs[call]
+		if got.Total != int64(len(text)) || !strings.HasPrefix(text, string(got.Head)) || !strings.HasSuffix(text, string(got.Tail)) {
+			t.Fatalf("%d bytes of %d, head %d, tail %d", got.Total, len(text), len(got.Head), len(got.Tail))
+		}
+		if len(got.Head) < 8000 || len(got.Tail) < 24000 || len(got.Head)+len(got.Tail) > 33<<10 {
+			t.Errorf("head %d, tail %d bytes", len(got.Head), len(got.Tail))
+		}
+		if !utf8.Valid(got.Head) || !utf8.Valid(got.Tail) || bytes.ContainsRune(got.Tail, utf8.RuneError) {
+			t.Error("a character was cut")
+		}
+	})
+}
