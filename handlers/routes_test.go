@@ -211,6 +211,14 @@ func TestUnknownAddress(t *testing.T) {
 	if allow := a.header.Get("Allow"); !strings.Contains(allow, "GET") || !strings.Contains(allow, "POST") {
 		t.Errorf("got Allow: %q", allow)
 	}
+	// A method that HTTP doesn't know is refused alike, and as carefully.
+	a = w.do(t, "BREW", "/api/v1/sessions", as(w.alice))
+	a.wantProblem(t, http.StatusMethodNotAllowed, "method-not-allowed")
+	if allow := a.header.Get("Allow"); !strings.Contains(allow, "GET") || !strings.Contains(allow, "POST") || a.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("got the headers %v", a.header)
+	}
+	w.do(t, "BREW", "/api/v1/nothing", as(w.alice)).wantProblem(t, http.StatusNotFound, "not_found")
+	w.do(t, "BREW", "/api/v1/sessions", as(w.alice), header("Origin", "https://evil.test")).wantProblem(t, http.StatusForbidden, "cross-site")
 	a = w.do(t, get, "/nothing-here", browser(w.alice))
 	if a.status != http.StatusNotFound || strings.Contains(a.header.Get("Content-Type"), "json") {
 		t.Errorf("a page that isn't there: got %d %s", a.status, a.header.Get("Content-Type"))

@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -94,6 +96,7 @@ func New(o Options) *Server {
 		// Streams move the write deadline on themselves.
 		ReadTimeout: readTime, WriteTimeout: readTime, IdleTimeout: idleTime,
 	})
+	s.routeAnyMethod()
 	s.app.Use(s.secure)
 	for _, r := range s.routes() {
 		s.app.Add(r.method, r.path, s.guard(r))
@@ -102,6 +105,19 @@ func New(o Options) *Server {
 		}
 	}
 	return s
+}
+
+// routeAnyMethod lets the router answer a method that it doesn't know like one
+// that no route takes: 404, or 405 with what the address does take. By itself it
+// answers 400 in plain text, without a request id and our headers.
+func (s *Server) routeAnyMethod() {
+	route := s.app.Server().Handler
+	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
+		if !slices.Contains(fiber.DefaultMethods, string(c.Method())) {
+			c.Request.Header.SetMethod(fiber.MethodTrace)
+		}
+		route(c)
+	}
 }
 
 // originOf gives scheme and host of a URL, or "".
