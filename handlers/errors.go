@@ -41,7 +41,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	}
 	c.Status(status)
-	if isAPI(c) {
+	if forProgram(c) {
 		return problem(c, status, e)
 	}
 	if s.renderError != nil && c.Path() != "/readyz" {
@@ -67,10 +67,14 @@ func (s *Server) drawError(c *fiber.Ctx, status int, e *journal.Error) (err erro
 	return s.renderError(c, status, e)
 }
 
-// isAPI tells whether a program asks. Of a request that was refused before it
-// was read nothing is known, not even its host; programs send most of those.
+// forProgram tells whether a program reads an error. Of a request that was
+// refused before it was read nothing is known, not even its host; programs send
+// most of those.
+func forProgram(c *fiber.Ctx) bool { return isAPI(c) || len(c.Request().Header.Host()) == 0 }
+
+// isAPI tells whether the address is one for programs.
 func isAPI(c *fiber.Ctx) bool {
-	return strings.HasPrefix(c.Path(), "/api/") || c.Path() == "/api" || len(c.Request().Header.Host()) == 0
+	return strings.HasPrefix(c.Path(), "/api/") || c.Path() == "/api"
 }
 
 // explain gives the status of an error, and an error whose message may be shown.

@@ -1,6 +1,9 @@
 package handlers
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -238,6 +241,33 @@ func TestHead(t *testing.T) {
 			if a.status != http.StatusOK || len(a.body) != 0 {
 				t.Errorf("HEAD %s: got %d with %d bytes", r.path, a.status, len(a.body))
 			}
+		}
+	}
+}
+
+// A page takes no token: not from a client of HTTP/1.0 either, which names no host.
+func TestPagesTakeNoToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	w.serve(t)
+	for _, host := range []string{"Host: holdfast.test\r\n", ""} {
+		var d net.Dialer
+		conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(w.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "GET /needs-you HTTP/1.0\r\n%sAuthorization: Bearer %s\r\n\r\n", host, w.alice.token); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := readAnswer(t, res); a.status != http.StatusSeeOther || a.header.Get("Location") != "/login?next=%2Fneeds-you" {
+			t.Errorf("with %q: got %d to %q, want the sign-in page", host, a.status, a.header.Get("Location"))
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
