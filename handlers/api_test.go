@@ -158,8 +158,12 @@ func TestPrompts_Withdraw(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		r := w.run(t, w.alice)
 		p := storetest.MustPrompt(t, w.store, r.Owner, r.Session, "later", journal.Steer)
-		for range 2 {
-			got := wantMembers(t, "receipt", any(w.do(t, del, "/api/v1/prompts/"+p.ID, as(w.alice)).want(t, http.StatusOK)), receiptMembers)
+		for _, again := range []bool{false, true} {
+			a := w.do(t, del, "/api/v1/prompts/"+p.ID, as(w.alice))
+			got := wantMembers(t, "receipt", any(a.want(t, http.StatusOK)), receiptMembers)
+			if header := a.header.Get("Idempotent-Replayed") == "true"; got["replayed"] != again || header != again {
+				t.Errorf("got replayed %v with the header %v, want %v", got["replayed"], header, again)
+			}
 			if got["state"] != "withdrawn" || got["id"] != p.ID || got["promoted_seq"] != nil || got["delivery"] != "steer" {
 				t.Errorf("got %v", got)
 			}

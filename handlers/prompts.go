@@ -65,6 +65,7 @@ func (s *Server) apiWithdraw(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	markReplay(c, r.Replayed)
 	return sendJSON(c, http.StatusOK, newReceiptJSON(&r))
 }
 
