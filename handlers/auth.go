@@ -209,13 +209,17 @@ func (s *Server) setCookie(c *fiber.Ctx, value string, expires time.Time) {
 	})
 }
 
+// passwordCost is the same on every host. The defaults of argon2id take as many
+// threads as the host has, so that the check of nobody would be told by its time.
+var passwordCost = &argon2id.Params{Memory: 64 << 10, Iterations: 1, Parallelism: 2, SaltLength: 16, KeyLength: 32}
+
 // HashPassword makes what is stored of a password.
 func HashPassword(password string) (string, error) {
-	return argon2id.CreateHash(password, argon2id.DefaultParams)
+	return argon2id.CreateHash(password, passwordCost)
 }
 
 // nobody is the hash that is compared when there is no such user, so that the
-// time of an answer doesn't tell who has an account.
+// time of an answer doesn't tell who has an account. It costs what passwordCost says.
 const nobody = "$argon2id$v=19$m=65536,t=1,p=2$c29tZXNhbHRzb21lc2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // checkPassword finds the user of an address and a password. Code:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/journal"
@@ -207,6 +208,25 @@ func TestPassword(t *testing.T) {
 	}
 	_, err = w.srv.checkPassword(t.Context(), email, "correct horse")
 	storetest.WantSlug(t, err, "bad-credentials")
+}
+
+// Who has no account takes as long as who has one, however many threads a host has.
+func TestPassword_NobodyCostsTheSame(t *testing.T) {
+	threads := &argon2id.DefaultParams.Parallelism // not in parallel: it is everybody's
+	defer func(was uint8) { *threads = was }(*threads)
+	*threads = 7
+	hash, err := HashPassword("correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, _, _, err1 := argon2id.DecodeHash(hash)
+	none, _, _, err2 := argon2id.DecodeHash(nobody)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if *some != *none {
+		t.Errorf("a password costs %+v, nobody's %+v", *some, *none)
+	}
 }
 
 func TestNextPage(t *testing.T) {
