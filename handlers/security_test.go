@@ -18,12 +18,10 @@ func TestCrossSite(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t, "sqlite")
 	for _, tt := range []struct {
-		name, public  string
-		method        string
-		site, origin  string
-		host          string
-		refused       bool
-		withoutBearer bool
+		name, public string
+		method       string
+		site, origin string
+		refused      bool
 	}{
 		{name: "a program", method: post},
 		{name: "same origin", method: post, site: "same-origin"},
@@ -38,6 +36,8 @@ func TestCrossSite(t *testing.T) {
 		{name: "to delete", method: del, site: "cross-site", refused: true},
 		{name: "to read", method: get, site: "cross-site"},
 		{name: "behind a proxy", public: "https://agents.example/", method: post, origin: "https://agents.example"},
+		{name: "behind a proxy, the port written out", public: "https://agents.example:443", method: post, origin: "https://agents.example"},
+		{name: "behind a proxy at another port", public: "https://agents.example:8443", method: post, origin: "https://agents.example", refused: true},
 		{name: "behind a proxy by its inner name", public: "https://agents.example", method: post, origin: "http://holdfast.test", refused: true},
 		{name: "behind a proxy by another scheme", public: "https://agents.example", method: post, origin: "http://agents.example", refused: true},
 	} {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,13 +121,15 @@ func (s *Server) routeAnyMethod() {
 	}
 }
 
-// originOf gives scheme and host of a URL, or "".
+// originOf gives scheme and host of a URL as browsers write an Origin, which
+// leaves out the scheme's own port; or "".
 func originOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	return u.Scheme + "://" + u.Host
+	own := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(u.Host, own)
 }
 
 // App is the router, for tests.
