@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -46,5 +47,24 @@ func TestConfig_UnknownKey(t *testing.T) {
 	t.Parallel()
 	if _, err := parse(t, map[string]any{"adr": "127.0.0.1:1"}, "serve"); err == nil {
 		t.Error("a key that is no flag was taken")
+	}
+}
+
+// An address that isn't one would leave cookies without Secure, and say nothing.
+func TestServe_PublicURL(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"": true, "https://agents.example": true, "https://agents.example/": true, "http://10.0.0.1:8080": true, "https://[::1]:8443": true, "HTTPS://Agents.Example": true,
+		"agents.example": false, "agents.example:443": false, "//agents.example": false, "https://": false, "https://:443": false, "ftp://agents.example": false,
+		"https://agents.example/holdfast": false, "https://agents.example/?a=b": false, "https://ann@agents.example": false, "https://agents example": false,
+	} {
+		c, err := parse(t, nil, "serve", "--public-url", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var usage usageError
+		if err := c.Serve.check(); errors.As(err, &usage) == want || (err == nil) != want {
+			t.Errorf("%q: got %v, taken should be %v", address, err, want)
+		}
 	}
 }
