@@ -200,7 +200,7 @@ func TestUnavailable(t *testing.T) {
 		if w.db.Name == "sqlite" {
 			exec("BEGIN IMMEDIATE")
 		} else {
-			exec("BEGIN", "SELECT * FROM session FOR UPDATE")
+			exec("BEGIN", "SELECT * FROM session FOR UPDATE", "LOCK TABLE meta IN EXCLUSIVE MODE")
 		}
 		a := send()
 		a.wantProblem(t, http.StatusServiceUnavailable, "journal-unavailable")
@@ -208,10 +208,12 @@ func TestUnavailable(t *testing.T) {
 			t.Error("no Retry-After")
 		}
 		w.do(t, get, "/api/v1/sessions/"+id, as(w.alice)).want(t, http.StatusOK) // reading goes on
+		w.do(t, get, "/readyz").want(t, http.StatusServiceUnavailable)           // but no work may come
 		exec("ROLLBACK")
 		if err := lock.Close(); err != nil {
 			t.Fatal(err)
 		}
+		w.do(t, get, "/readyz").want(t, http.StatusOK)
 		if r := send().want(t, http.StatusAccepted); r["replayed"] != false {
 			t.Errorf("got %v: the refused one had been recorded", r)
 		}
