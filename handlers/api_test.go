@@ -359,6 +359,14 @@ func TestCalls_Output(t *testing.T) {
 				t.Errorf("%s: got %q %v, want %q of 7 bytes as text", query, a.body, a.header, want)
 			}
 		}
+		// Its middle was dropped: a piece ends there, and the header leads over the gap.
+		storetest.MustAppend(t, w.store, r.Claim, "", &journal.CallOutput{CallID: id, Stream: "stdout", Offset: 1007, Text: journal.T("end"), Dropped: 1000})
+		for _, want := range []struct{ query, body, next string }{{"?limit=4", "a€", "4"}, {"?offset=4", "bcd", "1007"}, {"?offset=1007", "end", "1010"}, {"?offset=1010", "", "1010"}} {
+			a := w.do(t, get, path+want.query, as(w.alice))
+			if a.want(t, http.StatusOK); string(a.body) != want.body || a.header.Get("X-Next-Offset") != want.next || a.header.Get("X-Total-Bytes") != "1010" {
+				t.Errorf("%s: got %q %v, want %q and the next at %s", want.query, a.body, a.header, want.body, want.next)
+			}
+		}
 	})
 }
 
