@@ -99,6 +99,10 @@ func (s *Server) await(c *fiber.Ctx, id string, after int64, limit int, wait tim
 		if err != nil || len(page.Events) > 0 {
 			return page, err
 		}
+		if first {
+			s.polls.Add(1)
+			defer s.polls.Add(-1)
+		}
 		select {
 		case <-s.stop:
 			return page, nil

@@ -66,6 +66,7 @@ type Server struct {
 	pollTime  time.Duration // the safety net under lost wake-ups
 	streams   atomic.Int64  // open ones
 	pages     atomic.Int64  // that streams have read
+	polls     atomic.Int64  // long polls that wait
 	notReady  atomic.Bool
 	stop      chan struct{} // closed: streams end
 	stopOnce  sync.Once

@@ -519,7 +519,7 @@ func TestShutdown(t *testing.T) {
 		w.stuck(t, long)
 		polled := make(chan answer, 1)
 		go func() { polled <- w.get(t, "/api/v1/sessions/"+id+"/events?after=1&wait=60s", as(w.alice)) }()
-		eventually(t, "all to be open", func() bool { return w.srv.streams.Load() == 6 && w.srv.App().Server().GetCurrentConcurrency() == 7 })
+		eventually(t, "all to be open", func() bool { return w.srv.streams.Load() == 6 && w.srv.polls.Load() == 1 })
 		began := time.Now()
 		if err := w.srv.Shutdown(t.Context()); err != nil {
 			t.Errorf("shut down: %v", err)
@@ -619,7 +619,7 @@ func TestEvents_LongPoll(t *testing.T) {
 			polled := make(chan answer, 1)
 			go func() { polled <- w.get(t, path+"&wait=1m", as(w.alice)) }()
 			return polled, func() {
-				eventually(t, "the poll to wait", func() bool { return w.srv.App().Server().GetCurrentConcurrency() >= 1 })
+				eventually(t, "the poll to wait", func() bool { return w.srv.polls.Load() == 1 })
 			}
 		}
 		polled, waits := wait()
@@ -635,8 +635,9 @@ func TestEvents_LongPoll(t *testing.T) {
 			t.Fatal(err)
 		}
 		storetest.MustPrompt(t, w.store, w.alice.user.ID, id, "not for this token", journal.Queue)
-		if a := <-polled; a.status != http.StatusUnauthorized || strings.Contains(string(a.body), "not for") {
-			t.Errorf("after the token ended: got %d %s", a.status, a.body)
+		(<-polled).wantProblem(t, http.StatusUnauthorized, "revoked")
+		if n := w.srv.polls.Load(); n != 0 {
+			t.Errorf("%d polls wait after all were answered", n)
 		}
 	})
 }
