@@ -1,7 +1,10 @@
 package handlers
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -378,6 +381,16 @@ func TestIsText(t *testing.T) {
 		if got := isText([]byte(in)); got != want {
 			t.Errorf("%q: got %v, want %v", in, got, want)
 		}
+	}
+}
+
+// An export that nobody takes any more reads no more texts.
+func TestExport_ReaderLeaves(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	e := &exporter{w: bufio.NewWriter(io.Discard), order: []string{"a", "b"}, err: gone} // no store to read from
+	if err := e.blobTexts(t.Context()); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
 	}
 }
 

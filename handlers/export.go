@@ -184,6 +184,9 @@ type blobJSON struct {
 func (e *exporter) blobTexts(ctx context.Context) error {
 	e.begin("blobs")
 	for _, sum := range e.order {
+		if e.err != nil { // nobody takes it any more
+			break
+		}
 		data, err := e.st.Blob(ctx, e.owner, e.id, sum)
 		if err != nil {
 			return err
