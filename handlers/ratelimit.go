@@ -78,8 +78,7 @@ func (s *Server) limitSignIn(c *fiber.Ctx, email string) error {
 	if d == 0 {
 		return nil
 	}
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(d.Seconds()))))
-	return journal.Errorf(journal.RateLimited, "Too many tries to sign in with this address. Nothing is locked: wait %d seconds and try again.", int(math.Ceil(d.Seconds()))).Typed("rate-limited")
+	return journal.Errorf(journal.RateLimited, "Too many tries to sign in with this address. Nothing is locked: wait %d seconds and try again.", retryAfter(c, d)).Typed("rate-limited")
 }
 
 // limit refuses a submission past the owner's rate. Code: rate_limited.
@@ -88,6 +87,13 @@ func (s *Server) limit(c *fiber.Ctx) error {
 	if d == 0 {
 		return nil
 	}
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(d.Seconds()))))
+	retryAfter(c, d)
 	return journal.Errorf(journal.RateLimited, "Too much was sent at once: %g a second are taken, %d at most in one burst. Nothing was recorded. Send it again a little later, with the same key.", float64(s.limits.rate), s.limits.burst).Typed("rate-limited")
+}
+
+// retryAfter says when to try again, in the header, and gives it in seconds.
+func retryAfter(c *fiber.Ctx, d time.Duration) int {
+	seconds := int(math.Ceil(d.Seconds()))
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds))
+	return seconds
 }
