@@ -2,11 +2,9 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
-	"runtime/debug"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -61,7 +59,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 func (s *Server) drawError(c *fiber.Ctx, status int, e *journal.Error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = panicked(p)
 		}
 	}()
 	return s.renderError(c, status, e)

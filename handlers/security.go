@@ -3,7 +3,6 @@ package handlers
 import (
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"runtime/debug"
 	"strings"
@@ -42,8 +41,7 @@ func requestID(c *fiber.Ctx) string {
 func (s *Server) secure(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("handler panicked", slog.String("request_id", requestID(c)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = &journal.Error{Code: journal.Internal, Err: fmt.Errorf("panic: %v", p)}
+			err = panicked(p)
 		}
 	}()
 	setHeaders(c)
@@ -52,6 +50,10 @@ func (s *Server) secure(c *fiber.Ctx) (err error) {
 	}
 	return c.Next()
 }
+
+// panicked makes an error of a panic, for the log alone: people never read the
+// text of an error that isn't ours.
+func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
 // setHeaders sets what every answer carries. Handlers may loosen Cache-Control.
 func setHeaders(c *fiber.Ctx) {
