@@ -2,7 +2,6 @@ package runbook
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -35,24 +34,79 @@ func (r refusal) Error() string { return string(r) }
 // Markdown can take quadratic time, and says nothing about steps.
 var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 
-// maxNesting bounds how deep lists and quotes may nest in one line.
-const maxNesting = 50
-
-var nested = regexp.MustCompile(`^[ \t]*(?:(?:[-+*>]|[0-9]{1,9}[.)])[ \t]*){50}`)
+// Reading a line costs as much as the lists and quotes around it are deep, also
+// where it is blank, and can't be stopped once begun: so the two are bounded
+// together, to about a quarter of a second.
+const (
+	maxNesting = 50
+	maxWork    = 200_000 // depth times lines
+)
 
 func tooDeep(markdown string) bool {
+	deepest := 1
 	for line := range strings.Lines(markdown) {
-		if len(line) > maxNesting && nested.MatchString(line) && !rule(line) {
-			return true
+		if !rule(line) {
+			deepest = max(deepest, depth(line))
 		}
 	}
-	return false
+	return deepest > maxNesting || deepest*strings.Count(markdown, "\n") > maxWork
+}
+
+// depth is how many lists and quotes a line may stand in, with those that it
+// opens; 0 if it opens none. A list takes at least two columns.
+func depth(line string) int {
+	columns, markers := 0, 0
+	for len(line) > 0 {
+		switch line[0] {
+		case ' ':
+			columns++
+			line = line[1:]
+			continue
+		case '\t':
+			columns += 4
+			line = line[1:]
+			continue
+		}
+		n := marker(line)
+		if n == 0 {
+			break
+		}
+		markers++
+		line = line[n:]
+	}
+	if markers == 0 {
+		return 0
+	}
+	return min(columns, 2*maxNesting)/2 + markers
+}
+
+// marker is the length of the mark of a list item or a quote that a line begins with; 0: none.
+func marker(line string) int {
+	if line[0] == '>' {
+		return 1
+	}
+	n := 0
+	for n < len(line) && n < 9 && line[n] >= '0' && line[n] <= '9' {
+		n++
+	}
+	switch {
+	case n > 0 && n < len(line) && (line[n] == '.' || line[n] == ')'):
+		n++
+	case n == 0 && strings.IndexByte("-+*", line[0]) >= 0:
+		n = 1
+	default:
+		return 0
+	}
+	if n < len(line) && strings.IndexByte(" \t\r\n", line[n]) < 0 {
+		return 0
+	}
+	return n
 }
 
 // rule reports a line of one character: a thematic break or a heading's underline.
 func rule(line string) bool {
 	line = strings.Join(strings.Fields(line), "")
-	return strings.Trim(line, line[:1]) == "" && line[0] != '>' && line[0] != '+'
+	return strings.Trim(line, line[:min(1, len(line))]) == "" && line != "" && line[0] != '>' && line[0] != '+'
 }
 
 // parse finds the steps of a mission. An error is a sentence for people.
@@ -61,7 +115,7 @@ func parse(markdown string) ([]block, error) {
 	var out []block
 	heading := ""
 	if tooDeep(markdown) {
-		return nil, refusal("This message nests lists or quotes too deeply to be read as a mission.")
+		return nil, refusal("This message nests lists or quotes too deeply, for its length, to be read as a mission.")
 	}
 	err := ast.Walk(blocks.Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -142,8 +196,8 @@ func (b *block) option(w string) error {
 		}
 	case "timeout":
 		d, err := time.ParseDuration(value)
-		if err != nil || d < time.Second {
-			return fmt.Errorf("timeout=%s is not a duration of a second or more, such as 90s or 10m", journal.Cut(value, 40))
+		if err != nil || d < time.Second || d%time.Second != 0 {
+			return fmt.Errorf("timeout=%s is not a duration of whole seconds, one or more, such as 90s or 10m", journal.Cut(value, 40))
 		}
 		b.Timeout = d
 	case "on-error":

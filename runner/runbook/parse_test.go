@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +109,49 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Nothing that fits into a message takes long to read: it can't be stopped.
+func TestParse_BoundedWork(t *testing.T) {
+	const size = 256 << 10
+	fill := func(s, with string) string { return s + strings.Repeat(with, (size-len(s))/len(with)) }
+	stairs := func(step, mark string) string { // each line deeper than the one before
+		var b strings.Builder
+		for i := range 98 {
+			b.WriteString(strings.Repeat(step, i) + mark + "a\n")
+		}
+		return b.String()
+	}
+	spread := strings.Repeat(" ", 98) + strings.Repeat("- ", 49) + "a\n"
+	for name, text := range map[string]string{
+		"one deep line, then blank ones": fill(strings.Repeat("- ", 49)+"a\n", "\n"),
+		"stairs of lists":                fill(stairs("  ", "- "), "\n"),
+		"stairs with tabs":               fill(stairs("\t", "- "), "\n"),
+		"stairs of numbers":              fill(stairs("   ", "1. "), "\n"),
+		"indented and deep":              fill(strings.Repeat(spread, 40), "\n"),
+		"quotes":                         fill(strings.Repeat(">", 49)+"a\n", "\n"),
+		"quotes, lazily":                 fill(strings.Repeat("> ", 49)+"a\n", "a\n"),
+		"mixed":                          fill(strings.Repeat("> - ", 24)+"a\n", "> \n"),
+		"lists of one line each":         fill("", "- a\n"),
+		"many lists, ten deep":           fill("", strings.Repeat("- ", 10)+"a\n"),
+		"fences":                         fill("", "```sh\n"),
+		"headings":                       fill("", "# a\n"),
+	} {
+		t.Run(name, func(t *testing.T) { // one at a time: what is allocated is counted for the process
+			before := allocated()
+			blocks, err := parse(text)
+			if took := allocated() - before; took > 1<<30 {
+				t.Errorf("%d MB were allocated for %d blocks, %v", took>>20, len(blocks), err)
+			}
+		})
+	}
+	if _, err := parse(strings.Repeat("- a\n  - b\n    - c\n\n", 300) + "```sh\ntrue\n```\n" + strings.Repeat("text\n", 3000)); err != nil {
+		t.Errorf("an honest mission is refused: %v", err)
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -30,8 +30,9 @@ const example = "This message has no step to run. Write each step as a fenced bl
 
 // Run goes through the steps from the top. What has an outcome is passed over.
 func (Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
+	read := reading{}
 	for {
-		m, err := arrange(t)
+		m, err := arrange(t, read)
 		if err != nil {
 			return runner.Result{Failed: err.Error()}, nil //nolint:nilerr // the sentence is the turn's outcome
 		}
@@ -62,22 +63,38 @@ type mission struct {
 	plain    []journal.Promoted
 }
 
+// reading keeps the steps of each prompt, by its id: a text that was read once
+// is the same at the next pass.
+type reading map[string][]block
+
+func (r reading) blocks(p journal.Promoted) ([]block, error) {
+	if blocks, ok := r[p.ID]; ok {
+		return slices.Clone(blocks), nil
+	}
+	blocks, err := parse(p.Text)
+	if err != nil {
+		return nil, err
+	}
+	for i := range blocks {
+		blocks[i].Key, blocks[i].PromptID, blocks[i].Seq = fmt.Sprintf("%s/%d", p.ID, i+1), p.ID, p.Seq
+	}
+	r[p.ID] = blocks
+	return slices.Clone(blocks), nil
+}
+
 // arrange puts the steps of all prompts in order: those of a steer go before the
 // first step that had not begun when it was promoted. It is a function of the
 // journal, so every run finds the same.
-func arrange(t *runner.Turn) (*mission, error) {
+func arrange(t *runner.Turn, read reading) (*mission, error) {
 	m := &mission{t: t}
 	var opened int64 // where the prompt that opened the chain was promoted
 	for i, p := range t.Prompts() {
 		if i == 0 {
 			opened = p.Seq
 		}
-		blocks, err := parse(p.Text)
+		blocks, err := read.blocks(p)
 		if err != nil {
 			return nil, err
-		}
-		for i := range blocks {
-			blocks[i].Key, blocks[i].PromptID, blocks[i].Seq = fmt.Sprintf("%s/%d", p.ID, i+1), p.ID, p.Seq
 		}
 		if len(blocks) == 0 && p.Delivery == journal.Steer {
 			m.plain = append(m.plain, p)
