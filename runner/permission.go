@@ -119,50 +119,63 @@ func realPaths(resources []policy.Resource, workspace string) []policy.Resource 
 // Bounds of the search for links: past them the command is asked as a whole.
 const (
 	maxWords   = 2000
-	maxFolders = 8
+	maxFolders = 32
 	maxMatches = 1000
 )
 
 // linksNamed finds the links that a command may follow: each of its words is
-// looked up in the workspace, and in each folder that another word names, where
-// a cd may lead. A link that leads out reaches outside; one that leads elsewhere
-// inside reads that file, under its real name. It may name more than the command
-// follows, never less but for what the command computes. all is false if there
-// is too much to look at.
+// looked up in the workspace, and in each folder that some of its words lead to
+// one after the other, as cd may. A link that leads out reaches outside; one
+// that leads elsewhere inside reads that file, under its real name. It may name
+// more than the command follows, never less but for what the command computes.
+// all is false if there is too much to look at.
 func linksNamed(command, workspace string) (found []policy.Resource, all bool) {
 	words, ok := policy.Words(command)
 	if !ok {
 		return nil, true // opaque already
 	}
-	folders := []string{workspace}
 	var names []string
 	for _, w := range words {
-		for _, name := range append(strings.FieldsFunc(w, func(r rune) bool { return r == '=' || r == ':' || r == ',' }), w) {
-			names = append(names, name)
-			if info, err := os.Stat(filepath.Join(workspace, name)); err == nil && info.IsDir() && name != "." {
-				folders = append(folders, filepath.Join(workspace, name))
-			}
-		}
+		names = append(names, append(strings.FieldsFunc(w, func(r rune) bool { return r == '=' || r == ':' || r == ',' }), w)...)
 	}
-	if len(names) > maxWords || len(folders) > maxFolders {
+	if len(names) > maxWords {
 		return nil, false
 	}
-	seen := map[string]bool{}
-	for _, dir := range folders {
+	l := links{workspace: workspace, folders: []string{workspace}, seen: map[string]bool{}}
+	for i := 0; i < len(l.folders); i++ {
 		for _, name := range names {
-			matches, ok := matching(dir, name)
+			matches, ok := matching(l.folders[i], name)
 			if !ok {
 				return nil, false
 			}
 			for _, path := range matches {
-				if r := throughLink(path, workspace); r != nil && !seen[r.Permission+r.Value] {
-					seen[r.Permission+r.Value] = true
-					found = append(found, *r)
-				}
+				l.look(path)
 			}
 		}
+		if len(l.folders) > maxFolders {
+			return nil, false
+		}
 	}
-	return found, true
+	return l.found, true
+}
+
+// links is a search for links, from the workspace on.
+type links struct {
+	workspace string
+	folders   []string // where a word may be looked up
+	found     []policy.Resource
+	seen      map[string]bool
+}
+
+func (l *links) look(path string) {
+	if r := throughLink(path, l.workspace); r != nil && !l.seen[r.Permission+r.Value] {
+		l.seen[r.Permission+r.Value] = true
+		l.found = append(l.found, *r)
+	}
+	inside := strings.HasPrefix(path, l.workspace+"/")
+	if info, err := os.Stat(path); err == nil && info.IsDir() && inside && !slices.Contains(l.folders, path) {
+		l.folders = append(l.folders, path)
+	}
 }
 
 // matching gives the paths that a word may mean in a folder.

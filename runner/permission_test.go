@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -140,6 +141,18 @@ func TestRunner_LinksAreResolvedBeforeRulesAreAsked(t *testing.T) {
 			}
 			if !asks {
 				t.Errorf("%s asks %+v", script, b.pending(id))
+			}
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Join(b.dir, "a", "b"), 0o700), os.Symlink(filepath.Join(outside, "o.txt"), filepath.Join(b.dir, "a", "b", "deep")), os.Symlink(outside, filepath.Join(b.dir, "a", "b", "dir"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, script := range []string{
+			"cd a && cd b && cat deep", "cd a; cd b; cat deep", "cd a && (cd b && cat deep)", "cd a && { cd b; cat deep; }", "cd a; cd ./b; head -n 3 deep", "cd a && cd b && ls dir/", "cd a/b && cd .. && cat b/deep",
+		} {
+			id := b.session(steps(script))
+			b.untilState(id, journal.StateWaiting)
+			if rs := b.pending(id); len(rs) != 1 || rs[0].Permission != "external_directory" {
+				t.Errorf("%s asks %+v, want external_directory", script, rs)
 			}
 		}
 		if err := os.Symlink(".env", filepath.Join(b.dir, "notes.txt")); err != nil {
