@@ -181,6 +181,10 @@ func (s *Store) RenewClaims(ctx context.Context, workerID string, executions []s
 func (s *Store) ExpireClaim(ctx context.Context, c *journal.Claim) error {
 	return s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		d := t.dialect()
+		// The session's row first, as everywhere: the batch may go on to it, and a takeover waits for the claim with it in hand.
+		if _, err := t.lockSelect(ctx, c.SessionID, d.lock()); err != nil {
+			return err
+		}
 		_, err := t.exec(ctx, "UPDATE claim SET expires_at = "+d.now()+" - 1 WHERE execution_id = ? AND worker_id = ?", d.nowArg(), c.ExecutionID, c.WorkerID)
 		return err
 	})

@@ -491,6 +491,7 @@ func TestPostgres_FrozenTransactionBlocksNobodyForLong(t *testing.T) {
 			}
 			// Somebody froze with the session's row locked: others are told to come again, within a second.
 			r := storetest.MustRun(t, s, "w")
+			must(t, s.ExpireClaim(ctx, r.Claim))
 			frozen, err := db.SQL(t).BeginTx(ctx, nil)
 			must(t, err)
 			_, err = frozen.ExecContext(ctx, "SELECT 1 FROM session WHERE id = $1 FOR UPDATE", r.Session)
@@ -502,7 +503,6 @@ func TestPostgres_FrozenTransactionBlocksNobodyForLong(t *testing.T) {
 				t.Errorf("it took %s", d)
 			}
 			// The sweeper passes by a row that somebody writes.
-			must(t, s.ExpireClaim(ctx, r.Claim))
 			_, err = s.Recover(ctx, store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim)})
 			storetest.WantSlug(t, err, "claim-changed")
 			must(t, frozen.Rollback())

@@ -149,6 +149,26 @@ func TestLockOrder_RenewalBesideATakeover(t *testing.T) {
 	})
 }
 
+// A failed drain's claim is expired with the session's row in hand: in a batch
+// that goes on to that row, a claim that is locked alone would turn the order
+// around, and a takeover on another server could wait for it for ever.
+func TestLockOrder_ExpireClaimTakesTheSessionFirst(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		raw := db.SQL(t)
+		holder, err := raw.BeginTx(t.Context(), nil)
+		must(t, err)
+		_, err = holder.ExecContext(t.Context(), "SELECT id FROM session WHERE id = $1 FOR NO KEY UPDATE", r.Session)
+		must(t, err)
+		storetest.WantCode(t, s.ExpireClaim(t.Context(), r.Claim), journal.Unavailable)
+		must(t, holder.Rollback())
+		must(t, insist(func() error { return s.ExpireClaim(t.Context(), r.Claim) }))
+		storetest.MustLoad(t, s, r.Claim)
+	})
+}
+
 // sameWriter makes sessions that one writer takes: that of the session at, sorted.
 func sameWriter(t *testing.T, s *store.Store, n int, at string) []string {
 	t.Helper()
