@@ -368,13 +368,17 @@ var ErrSteers = journal.Errorf(journal.Conflict, "Steers wait: the turn can't en
 // EndTurn ends the open turn and releases the claim unless there is more work,
 // all in one transaction (COO-8, LEA-6). What the turn still has open is
 // cancelled, or unknown if it was dispatched. released=false: the drain goes on.
-// Codes: stale_claim, conflict (ErrSteers), unavailable.
+// Codes: stale_claim, conflict (ErrSteers; turn-state if no turn is open, also
+// because an earlier try had committed), unavailable.
 func (s *Store) EndTurn(ctx context.Context, c *journal.Claim, e EndTurn) (events []journal.Event, released bool, err error) {
 	err = s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		events, released = nil, false
 		l, err := t.lockFenced(ctx, c, 0)
 		if err != nil {
 			return err
+		}
+		if !l.st.TurnOpen() { // before the drafts, whose ids an earlier try may have used
+			return journal.Errorf(journal.Conflict, "No turn is open: it has ended already.").Typed("turn-state")
 		}
 		if e.End.Outcome == journal.Completed && l.st.Steers() {
 			return ErrSteers

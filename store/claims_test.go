@@ -346,6 +346,29 @@ func TestEndTurn_ReleasesInAnyCaseWhenTold(t *testing.T) {
 	})
 }
 
+// The answer to an end was lost, and more work keeps the claim: the same end,
+// with the same drafts, is told that the turn has ended, not that an id is taken.
+// proves COO-10
+func TestEndTurn_RepeatedAfterAnUnknownCommit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "more", journal.Queue)
+		e := store.EndTurn{Drafts: storetest.Drafts(&journal.PlanUpdated{}), End: journal.TurnEnded{Outcome: journal.Completed}, Actor: journal.Agent()}
+		_, released, err := s.EndTurn(t.Context(), r.Claim, e)
+		if err != nil || released {
+			t.Fatalf("%v, %v", released, err)
+		}
+		before := storetest.Events(t, s, r.Session)
+		_, _, err = s.EndTurn(t.Context(), r.Claim, e)
+		storetest.WantSlug(t, err, "turn-state")
+		if after := storetest.Events(t, s, r.Session); len(after) != len(before) {
+			t.Errorf("%d events after, %d before", len(after), len(before))
+		}
+		storetest.MustPromote(t, s, r.Claim)
+	})
+}
+
 // proves LEA-7
 func TestAppend_PhaseAndAssistantChangeWithTheFact(t *testing.T) {
 	t.Parallel()
