@@ -11,7 +11,7 @@ import (
 
 func callsWhere(ctx context.Context, q querier, where string, args ...any) ([]*journal.Call, error) {
 	var rows []callRow
-	if err := q.all(ctx, &rows, "SELECT "+callColumns+" FROM call WHERE "+where+" ORDER BY proposed_seq", args...); err != nil {
+	if err := q.all(ctx, &rows, "SELECT "+callColumns+" FROM call WHERE "+where, args...); err != nil {
 		return nil, err
 	}
 	out := make([]*journal.Call, 0, len(rows))
@@ -33,7 +33,7 @@ func (s *Store) Calls(ctx context.Context, owner, sessionID string) ([]*journal.
 			return err
 		}
 		var err error
-		if out, err = callsWhere(ctx, q, "session_id = ?", sessionID); err != nil {
+		if out, err = callsWhere(ctx, q, "session_id = ? ORDER BY proposed_seq", sessionID); err != nil {
 			return err
 		}
 		return liveOutput(ctx, q, out)
@@ -213,7 +213,7 @@ func (s *Store) UnknownCalls(ctx context.Context, owner string, limit int) ([]*j
 	var out []*journal.Call
 	err := s.read(ctx, func(q querier) error {
 		var err error
-		out, err = callsWhere(ctx, q, "id IN (SELECT c.id FROM call c JOIN session s ON s.id = c.session_id WHERE s.owner_id = ? AND s.base = 'uncertain' AND c.state = 'unknown' AND c.resolution IS NULL ORDER BY c.ended_at LIMIT ?)", owner, limit)
+		out, err = callsWhere(ctx, q, "state = 'unknown' AND resolution IS NULL AND session_id IN (SELECT id FROM session WHERE owner_id = ? AND base = 'uncertain') ORDER BY ended_at, id LIMIT ?", owner, limit)
 		return err
 	})
 	return out, err

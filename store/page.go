@@ -114,7 +114,7 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT 100", id); err != nil {
 			return err
 		}
-		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL", id); err != nil {
+		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL ORDER BY proposed_seq", id); err != nil {
 			return err
 		}
 		if err := p.mine(ctx, q, owner, id); err != nil {

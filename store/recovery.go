@@ -168,7 +168,7 @@ func (s *Store) Unsettled(ctx context.Context, sessionID, executionID string) ([
 	var out []*journal.Call
 	err := s.read(ctx, func(q querier) error {
 		var err error
-		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'dispatched' AND EXISTS (SELECT 1 FROM claim WHERE claim.session_id = ? AND execution_id = ?)", sessionID, sessionID, executionID)
+		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'dispatched' AND EXISTS (SELECT 1 FROM claim WHERE claim.session_id = ? AND execution_id = ?) ORDER BY proposed_seq", sessionID, sessionID, executionID)
 		return err
 	})
 	return out, err
