@@ -96,7 +96,7 @@ func unavailable(err error) bool {
 	var pe *pq.Error
 	if errors.As(err, &pe) {
 		switch pe.Code.Class() {
-		case "08", "40", "53", "55", "57", "58", "25": // connection, rollback, resources, locks, operator, system, transaction state
+		case "08", "28", "40", "53", "55", "57", "58", "25": // connection, sign-in (a password that ended), rollback, resources, locks, operator, system, transaction state
 			return true
 		}
 		return false
@@ -116,20 +116,29 @@ func unavailable(err error) bool {
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// ours turns a driver's error into one of the domain. It is the only place that does.
+// ours turns a driver's error of a write into one of the domain; it and unread
+// are the only places that do.
 func ours(err error) error {
-	if err == nil {
-		return nil
-	}
-	var je *journal.Error
-	if errors.As(err, &je) {
+	if isOurs(err) || !unavailable(err) {
 		return err
 	}
-	if unavailable(err) {
-		return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be written just now. " +
-			"What was accepted before is kept. Send this again with the same key; reading goes on working."}
+	return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be written just now. " +
+		"What was accepted before is kept. Send this again with the same key; reading goes on working."}
+}
+
+// unread is ours for a read, which had nothing to record. A pool that was closed
+// has no error of its own in database/sql, so closed says so.
+func unread(err error, closed bool) error {
+	if isOurs(err) || errors.Is(err, sql.ErrNoRows) || !closed && !unavailable(err) {
+		return err
 	}
-	return err
+	return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be read just now. " +
+		"What was accepted before is kept. Try again in a moment."}
+}
+
+func isOurs(err error) bool {
+	var je *journal.Error
+	return err == nil || errors.As(err, &je)
 }
 
 func unknownCommit(err error) error {

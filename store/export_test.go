@@ -41,6 +41,9 @@ func (x Tx) Get(ctx context.Context, dest any, q string, args ...any) error {
 	return x.t.get(ctx, dest, q, args...)
 }
 
+// Unavailable reports errors that mean: later.
+func Unavailable(err error) bool { return unavailable(err) }
+
 // Checksum is what the journal keeps beside an event.
 func Checksum(ev *journal.Event) int64 { return checksum(ev) }
 

@@ -251,7 +251,8 @@ func (s *Store) start() {
 	}
 }
 
-// Close writes what is queued, stops all goroutines of the store and closes its connections.
+// Close writes what is queued, stops all goroutines of the store and closes its
+// connections. Whoever calls a method afterwards hears unavailable.
 func (s *Store) Close() error {
 	s.stopOnce.Do(func() { close(s.stop) })
 	<-s.stopped
@@ -327,14 +328,24 @@ func (s *Store) read(ctx context.Context, fn func(q querier) error) error {
 	}
 	t, err := s.r.BeginTxx(ctx, opts)
 	if err != nil {
-		return ours(fmt.Errorf("begin to read: %w", err))
+		return s.unread(fmt.Errorf("begin to read: %w", err))
 	}
 	err = fn(reader{t, &s.d})
 	// Nothing was written: a failed rollback leaves nothing behind but a connection, which the pool replaces.
 	if rerr := t.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) && err == nil {
 		err = rerr
 	}
-	return ours(err)
+	return s.unread(err)
+}
+
+// unread turns the error of a read into one of the domain.
+func (s *Store) unread(err error) error {
+	select {
+	case <-s.stop:
+		return unread(err, true)
+	default:
+		return unread(err, false)
+	}
 }
 
 // one reads one row by one statement, which is a snapshot by itself. It is
@@ -345,7 +356,7 @@ func (s *Store) one(ctx context.Context, dest any, q string, args ...any) error 
 		err = st.GetContext(ctx, dest, args...)
 	}
 	if err != nil {
-		return ours(fmt.Errorf("get %q: %w", journal.Cut(q, 60), err))
+		return s.unread(fmt.Errorf("get %q: %w", journal.Cut(q, 60), err))
 	}
 	return nil
 }
@@ -369,7 +380,7 @@ func (s *Store) Now(ctx context.Context) (int64, error) {
 	var now int64
 	err := s.r.GetContext(ctx, &now, s.r.Rebind("SELECT "+s.d.now()), s.d.nowArg())
 	if err != nil {
-		return 0, ours(fmt.Errorf("read the clock: %w", err))
+		return 0, s.unread(fmt.Errorf("read the clock: %w", err))
 	}
 	return now, nil
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
 	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
@@ -208,8 +211,17 @@ func TestClose_WritesWhatIsQueued(t *testing.T) {
 				t.Errorf("%s was acknowledged and is gone: %v", key, err)
 			}
 		}
-		if _, err := s.SubmitPrompt(t.Context(), owner, session, "late", queue("x")); !journal.Is(err, journal.Unavailable) {
-			t.Errorf("a closed store answers %v", err)
+		for name, method := range map[string]func() error{
+			"a write":           func() error { _, err := s.SubmitPrompt(t.Context(), owner, session, "late", queue("x")); return err },
+			"a read":            func() error { _, err := s.Session(t.Context(), owner, session); return err },
+			"a kept statement":  func() error { _, _, err := s.TokenUser(t.Context(), "hft_x"); return err },
+			"the clock":         func() error { return s.Ping(t.Context()) },
+			"a whole read":      func() error { _, err := s.Verify(t.Context(), store.VerifyOptions{}); return err },
+			"a read and a door": func() error { _, err := s.WithdrawPrompt(t.Context(), owner, "inp_1"); return err },
+		} {
+			if err := method(); !journal.Is(err, journal.Unavailable) {
+				t.Errorf("a closed store answers %s with %v", name, err)
+			}
 		}
 	})
 }
@@ -361,6 +373,19 @@ func TestSQLite_DiskFull(t *testing.T) {
 		}
 		must(t, s.Ready(t.Context()))
 	})
+}
+
+// What may be gone in a moment is unavailable; what is wrong with a statement isn't.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[pqerror.Code]bool{
+		"08006": true, "28P01": true, "40P01": true, "53100": true, "55P03": true, "57P01": true, // 28P01: a password that has ended (STO-1)
+		"23505": false, "42601": false, "22021": false,
+	} {
+		if got := store.Unavailable(fmt.Errorf("exec: %w", &pq.Error{Code: code})); got != want {
+			t.Errorf("%s: got %v, want %v", code, got, want)
+		}
+	}
 }
 
 func TestWriters_OfASessionIsOne(t *testing.T) {
