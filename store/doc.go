@@ -80,7 +80,8 @@
 // In a batch each method is a savepoint. A refusal (a journal.Error, or a violated
 // constraint) is rolled back to it and concerns its method alone. Any other error
 // rolls the whole batch back, and its methods are run one by one; so a method may
-// run twice, and assigns its results, never adds to them. A batch runs under its
+// run twice, and assigns its results, never adds to them. If no transaction can be
+// opened, all that were to be in it are told at once. A batch runs under its
 // writer's context, never a caller's: a caller that goes away would interrupt all.
 // If COMMIT itself fails, nobody knows: every method of the batch answers
 // unavailable, "send it again with the same key". After an fsync that failed the

@@ -2,8 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"net"
 	"runtime"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/jmoiron/sqlx"
 
@@ -40,6 +45,26 @@ func (s *Store) WriterOf(session string) int { return int(hash32(session)) % len
 func (x Tx) Get(ctx context.Context, dest any, q string, args ...any) error {
 	return x.t.get(ctx, dest, q, args...)
 }
+
+// LoseDatabase ends the writer's connection and lets no other come, counting
+// the tries; back undoes that, while nothing is written.
+func (x Tx) LoseDatabase(tries *atomic.Int32) (back func(), err error) {
+	w := x.t.w
+	was := w.s.w
+	away := sqlx.NewDb(sql.OpenDB(nobody{tries}), was.DriverName())
+	w.s.w = away
+	err = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	return func() { w.s.w = was; _ = away.Close() }, err
+}
+
+type nobody struct{ tries *atomic.Int32 }
+
+func (n nobody) Connect(context.Context) (driver.Conn, error) {
+	n.tries.Add(1)
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+func (nobody) Driver() driver.Driver { return nil }
 
 // Unavailable reports errors that mean: later.
 func Unavailable(err error) bool { return unavailable(err) }

@@ -100,12 +100,12 @@ func (w *writer) run(wg *sync.WaitGroup) {
 	for {
 		select {
 		case r := <-w.queue:
-			w.commit(w.collect(r))
+			_ = w.commit(w.collect(r)) // all are answered
 		case <-w.s.stop:
 			for {
 				select {
 				case r := <-w.queue:
-					w.commit(w.collect(r))
+					_ = w.commit(w.collect(r)) // all are answered
 				default:
 					return
 				}
@@ -120,29 +120,33 @@ func (w *writer) collect(first *request) []*request {
 		select {
 		case r := <-w.queue:
 			batch = append(batch, r)
+			continue
 		default:
-			// In one order in every process, else two batches deadlock on their sessions' rows.
-			slices.SortStableFunc(batch, func(a, b *request) int { return cmp.Compare(a.session, b.session) })
-			return batch
 		}
+		break
 	}
+	// In one order in every process, else two batches deadlock on their sessions' rows.
 	slices.SortStableFunc(batch, func(a, b *request) int { return cmp.Compare(a.session, b.session) })
 	return batch
 }
 
 // commit writes a batch; if it fails as a whole, each of its requests by itself.
-func (w *writer) commit(batch []*request) {
+// It gives the error of a transaction that couldn't be opened, and nil else.
+func (w *writer) commit(batch []*request) error {
 	// What belongs to no session (a renewal) locks claims of many. On Postgres it
 	// commits alone: held while the batch goes on to sessions' rows, its locks
 	// would turn the order session, claim around, and two servers could deadlock.
 	for !w.s.d.sqlite() && len(batch) > 1 && batch[0].session == "" {
-		w.commit(batch[:1])
+		if err := w.commit(batch[:1]); err != nil {
+			return w.unopened(batch[1:], err)
+		}
 		batch = batch[1:]
 	}
 	ctx, cancel := context.WithTimeout(w.s.base, writeTimeout)
 	defer cancel()
 	err := w.try(ctx, batch)
 	var unknown *commitError
+	var unopened *beginError
 	switch {
 	case err == nil:
 		w.s.refused.Store(false)
@@ -151,16 +155,38 @@ func (w *writer) commit(batch []*request) {
 			r.err = unknownCommit(unknown.err)
 		}
 		w.s.faulted(unknown.err)
+	case errors.As(err, &unopened):
+		w.s.faulted(err)
+		return w.unopened(batch, err)
 	case len(batch) == 1:
 		batch[0].err = ours(err)
 		w.s.faulted(err)
 	default:
-		for _, r := range batch {
-			w.commit([]*request{r})
-		}
-		return
+		return w.commitEach(batch)
 	}
 	w.answer(batch)
+	return nil
+}
+
+// commitEach commits each request by itself, so that the one that failed hurts no other.
+func (w *writer) commitEach(batch []*request) error {
+	for i := range batch {
+		if err := w.commit(batch[i : i+1]); err != nil {
+			return w.unopened(batch[i+1:], err)
+		}
+	}
+	return nil
+}
+
+// unopened answers requests that nobody tried, because no transaction could be
+// opened. It is no fault of one of them, and one by one each would wait as long
+// for a database that is away.
+func (w *writer) unopened(batch []*request, err error) error {
+	for _, r := range batch {
+		r.err = ours(err)
+	}
+	w.answer(batch)
+	return err
 }
 
 func (w *writer) answer(batch []*request) {
@@ -177,11 +203,16 @@ type commitError struct{ err error }
 func (e *commitError) Error() string { return "commit: " + e.err.Error() }
 func (e *commitError) Unwrap() error { return e.err }
 
+type beginError struct{ err error }
+
+func (e *beginError) Error() string { return "begin: " + e.err.Error() }
+func (e *beginError) Unwrap() error { return e.err }
+
 // try runs the batch in one transaction. A refusal undoes its own request only;
 // any other error undoes the batch and is returned.
 func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 	if err := w.begin(ctx); err != nil {
-		return err
+		return &beginError{err}
 	}
 	at := none
 	if len(batch) == 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lib/pq"
@@ -372,6 +373,45 @@ func TestSQLite_DiskFull(t *testing.T) {
 			}
 		}
 		must(t, s.Ready(t.Context()))
+	})
+}
+
+// The database goes away under a batch. Its methods are told once that fails to
+// come back, not each after a wait of its own; and nothing of them is written.
+// A file doesn't go away so.
+func TestGroupCommit_DatabaseAway(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		var tries atomic.Int32
+		var back func()
+		submit := func(key string) func() error {
+			return func() error {
+				_, err := s.SubmitPrompt(t.Context(), owner, session, key, queue("x"))
+				return err
+			}
+		}
+		errs := batch(t, s, session, submit("a"), submit("b"), submit("c"), submit("d"), func() error {
+			return s.Write(t.Context(), session, func(_ context.Context, x store.Tx) (err error) {
+				back, err = x.LoseDatabase(&tries)
+				return err
+			})
+		})
+		for i, err := range errs {
+			if !journal.Is(err, journal.Unavailable) {
+				t.Errorf("method %d: got %v", i, err)
+			}
+		}
+		if n := tries.Load(); n != 1 {
+			t.Errorf("%d tries to connect for one batch, want 1", n)
+		}
+		back()
+		must(t, submit("a")())
+		if n := storetest.CountKind(storetest.Events(t, s, session), journal.KindPromptAdmitted); n != 1 {
+			t.Errorf("%d prompts, want the one that was sent again", n)
+		}
 	})
 }
 
