@@ -146,6 +146,9 @@ func (c *Call) Apply(ev *Event, body Body) error {
 	case *CallDispatched:
 		return c.dispatch(ev, b)
 	case *CallOutput:
+		if c.State != CallIsDispatched {
+			return Errorf(Conflict, "The call is %s: it has no output to add.", c.State).Typed("call-state").With("state", c.State)
+		}
 		c.OutputBytes = max(c.OutputBytes, b.Offset+int64(len(b.Text.S))+b.Text.Bytes)
 		c.DroppedBytes += b.Dropped
 	case *CallSettled:

@@ -36,6 +36,34 @@ func TestUnknownCalls_OldestFirst(t *testing.T) {
 	})
 }
 
+// Output belongs to a call that runs, of the same session.
+// proves CAL-8
+func TestCallOutput_OnlyWhileItRuns(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r, other := storetest.MustRun(t, s, "w"), storetest.MustRun(t, s, "w2")
+		runs := r.MustDispatched(t, s, journal.EffectRead)
+		output := func(call string) error {
+			_, err := s.Append(t.Context(), r.Claim, store.Append{Drafts: storetest.Drafts(&journal.CallOutput{CallID: call, Stream: "stdout", Text: journal.T("x")})})
+			return err
+		}
+		must(t, output(runs))
+		settled := r.MustDispatched(t, s, journal.EffectRead)
+		storetest.MustAppend(t, s, r.Claim, "", storetest.Settle(settled, journal.CallSucceeded))
+		before := storetest.Events(t, s, r.Session)
+		for name, call := range map[string]string{
+			"proposed": r.MustCall(t, s, journal.EffectEffect), "settled": settled, "none": "call_none", "another session's": other.MustDispatched(t, s, journal.EffectRead),
+		} {
+			if err := output(call); !journal.Is(err, journal.Conflict) {
+				t.Errorf("output of a call that is %s: got %v", name, err)
+			}
+		}
+		if after := storetest.Events(t, s, r.Session); len(after) != len(before)+1 { // the proposal
+			t.Errorf("%d events after, %d before", len(after), len(before))
+		}
+	})
+}
+
 // proves CAL-3 CAL-8
 func TestCall_States(t *testing.T) {
 	t.Parallel()

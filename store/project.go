@@ -46,9 +46,7 @@ func project(ctx context.Context, t target, b blobs, st *journal.State, ev *jour
 	case *journal.CallProposed:
 		return insertCall(ctx, t, journal.NewCall(ev, d))
 	case *journal.CallOutput:
-		_, err := t.exec(ctx, "INSERT INTO call_output (call_id, byte_offset, seq, session_id, stream, bytes, dropped) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			d.CallID, d.Offset, ev.Seq, ev.SessionID, d.Stream, int64(len(d.Text.S))+d.Text.Bytes, d.Dropped)
-		return err
+		return projectOutput(ctx, t, ev, d)
 	case *journal.PermissionAsked:
 		if err := insertRequest(ctx, t, journal.NewRequest(ev, d)); err != nil {
 			return err
@@ -110,6 +108,18 @@ func projectMessage(ctx context.Context, t target, b blobs, ev *journal.Event, i
 	_, err = t.exec(ctx, "INSERT INTO message (session_id, id, seq, role, part, text, complete) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, id, part) DO UPDATE SET "+set,
 		ev.SessionID, id, ev.Seq, role, string(part), text, boolInt(complete))
 	return err
+}
+
+// projectOutput notes where a piece of output stands. It is the most frequent
+// event, so the call that it needs is looked for in the same statement.
+func projectOutput(ctx context.Context, t target, ev *journal.Event, d *journal.CallOutput) error {
+	n, err := t.exec(ctx, "INSERT INTO call_output (call_id, byte_offset, seq, session_id, stream, bytes, dropped) "+
+		"SELECT id, CAST(? AS BIGINT), CAST(? AS BIGINT), session_id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM call WHERE id = ? AND session_id = ? AND state = 'dispatched'",
+		d.Offset, ev.Seq, d.Stream, int64(len(d.Text.S))+d.Text.Bytes, d.Dropped, d.CallID, ev.SessionID)
+	if err != nil || n == 1 {
+		return err
+	}
+	return journal.Errorf(journal.Conflict, "The call %s isn't running, so it has no output to add.", d.CallID).Typed("call-state")
 }
 
 type callRow struct {
