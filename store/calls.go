@@ -42,12 +42,12 @@ func (s *Store) Calls(ctx context.Context, owner, sessionID string) ([]*journal.
 }
 
 // liveOutput counts what calls that still run have written so far.
-func liveOutput(ctx context.Context, q querier, calls []*journal.Call) error {
+func liveOutput(ctx context.Context, q querier, calls []*journal.Call) (err error) {
 	for _, c := range calls {
 		if c.State != journal.CallIsDispatched {
 			continue
 		}
-		if err := q.get(ctx, &c.OutputBytes, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", c.ID); err != nil {
+		if c.OutputBytes, c.DroppedBytes, err = countOutput(ctx, q, c.ID); err != nil {
 			return err
 		}
 	}

@@ -248,7 +248,7 @@ func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int
 		if err != nil {
 			return err
 		}
-		if err := q.get(ctx, &out.Total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID); err != nil {
+		if out.Total, _, err = countOutput(ctx, q, callID); err != nil {
 			return err
 		}
 		out.Data, out.Next, err = outputFrom(ctx, q, session, callID, max(offset, 0), limit)
@@ -300,8 +300,8 @@ const evidenceTail = 2000
 
 // capturedOutput is the evidence that the journal itself has of a call.
 func capturedOutput(ctx context.Context, q querier, session, callID string) ([]journal.Evidence, error) {
-	var total int64
-	if err := q.get(ctx, &total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID); err != nil {
+	total, _, err := countOutput(ctx, q, callID)
+	if err != nil {
 		return nil, err
 	}
 	if total == 0 {

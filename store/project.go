@@ -229,7 +229,7 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 		return fmt.Errorf("encode call %s: %w", id, err)
 	}
 	if c.State == journal.CallIsUnknown && was != c.State { // nobody counted its output: the index has
-		if err := countOutput(ctx, t, c); err != nil {
+		if c.OutputBytes, c.DroppedBytes, err = countOutput(ctx, t, c.ID); err != nil {
 			return err
 		}
 	}
@@ -255,14 +255,14 @@ func mayDispatch(ctx context.Context, t target, c *journal.Call, body journal.Bo
 	return err
 }
 
-func countOutput(ctx context.Context, t target, c *journal.Call) error {
+// countOutput tells how much a call has written so far, and how much of that was not kept.
+func countOutput(ctx context.Context, q querier, callID string) (bytes, dropped int64, err error) {
 	var n struct {
 		Bytes   int64 `db:"bytes"`
 		Dropped int64 `db:"dropped"`
 	}
-	err := t.get(ctx, &n, "SELECT coalesce(max(byte_offset + bytes), 0) AS bytes, CAST(coalesce(sum(dropped), 0) AS BIGINT) AS dropped FROM call_output WHERE call_id = ?", c.ID)
-	c.OutputBytes, c.DroppedBytes = n.Bytes, n.Dropped
-	return err
+	err = q.get(ctx, &n, "SELECT coalesce(max(byte_offset + bytes), 0) AS bytes, CAST(coalesce(sum(dropped), 0) AS BIGINT) AS dropped FROM call_output WHERE call_id = ?", callID)
+	return n.Bytes, n.Dropped, err
 }
 
 type requestRow struct {

@@ -67,17 +67,11 @@ func (l *locked) endCall(ctx context.Context, c journal.OpenCall, why string) er
 	if c.State == journal.CallIsDispatched && c.Effect != journal.EffectRead {
 		return l.unknown(ctx, c.ID, nil)
 	}
-	out, err := l.outputBytes(ctx, c.ID)
+	out, dropped, err := countOutput(ctx, l.t, c.ID)
 	if err != nil {
 		return err
 	}
-	return l.append(ctx, journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: out})
-}
-
-func (l *locked) outputBytes(ctx context.Context, callID string) (int64, error) {
-	var n int64
-	err := l.t.get(ctx, &n, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", callID)
-	return n, err
+	return l.append(ctx, journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: out, DroppedBytes: dropped})
 }
 
 // unknown says of a dispatched call that nobody recorded its outcome, with the evidence that there is.

@@ -8,6 +8,31 @@ import (
 	"holdfast/store/storetest"
 )
 
+// What a cancelled call had written, and what of it was lost, is counted as for any other.
+// proves COO-4 COO-5
+func TestEndTurn_CountsTheOutputOfWhatItCancels(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		id := r.MustDispatched(t, s, journal.EffectRead)
+		storetest.MustAppend(t, s, r.Claim, "", &journal.CallOutput{CallID: id, Stream: "stdout", Text: journal.T("head")},
+			&journal.CallOutput{CallID: id, Stream: "stdout", Offset: 1004, Text: journal.T("tail"), Dropped: 1000})
+		live, err := s.Call(t.Context(), r.Owner, id)
+		must(t, err)
+		end(t, s, r.Claim, journal.Stopped, true)
+		c, err := s.Call(t.Context(), r.Owner, id)
+		must(t, err)
+		for _, c := range []*journal.Call{live, c} {
+			if c.OutputBytes != 1008 || c.DroppedBytes != 1000 {
+				t.Errorf("%s: %d bytes, %d dropped; want 1008 and 1000", c.State, c.OutputBytes, c.DroppedBytes)
+			}
+		}
+		if c.State != journal.CallCancelled {
+			t.Errorf("the call is %s", c.State)
+		}
+	})
+}
+
 // proves COO-4
 func TestRequestInterrupt_WithoutAClaim(t *testing.T) {
 	t.Parallel()
