@@ -183,6 +183,7 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	}
 	allowed := b.AllowedBy
 	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
+	c.OutputBytes, c.DroppedBytes = 0, 0 // of this dispatch
 	return nil
 }
 

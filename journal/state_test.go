@@ -239,3 +239,25 @@ func TestRequest_FirstAnswerWins(t *testing.T) {
 		t.Errorf("an answer to a cancelled request: %v, want gone", err)
 	}
 }
+
+// proves CAL-4
+func TestCall_CountsTheOutputOfItsLastDispatch(t *testing.T) {
+	t.Parallel()
+	c := NewCall(&Event{SessionID: "ses_1", Seq: 1}, &CallProposed{CallID: "call_1", Effect: EffectRead})
+	apply := func(body Body) error { return c.Apply(&Event{Kind: body.Kind()}, body) }
+	output := &CallOutput{CallID: "call_1", Text: T("12345"), Dropped: 2}
+	if err := apply(output); !Is(err, Conflict) {
+		t.Errorf("output of a call that is %s: got %v", c.State, err)
+	}
+	for n := range 2 {
+		if err := apply(&CallDispatched{CallID: "call_1", N: n + 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := apply(output); err != nil {
+			t.Fatal(err)
+		}
+		if c.OutputBytes != 5 || c.DroppedBytes != 2 {
+			t.Errorf("dispatch %d: %d bytes, %d dropped; want 5 and 2", c.N, c.OutputBytes, c.DroppedBytes)
+		}
+	}
+}

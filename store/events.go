@@ -234,7 +234,8 @@ type Output struct {
 }
 
 // CallOutput gives at most limit bytes of the output of the owner's call from an
-// offset on. Offsets count what the command wrote; where its middle was dropped,
+// offset on. It is that of the last dispatch; what an earlier one of a call that
+// may be run again had written stays in the journal. Code: not_found. Offsets count what the command wrote; where its middle was dropped,
 // the piece ends and the next offset is after the gap.
 func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int64, limit int) (Output, error) {
 	var out Output

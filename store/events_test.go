@@ -194,6 +194,33 @@ func TestCallOutput(t *testing.T) {
 	})
 }
 
+// A call that may be run again writes from its start again: what it had written
+// before is in the journal, and not between the pieces of its new output.
+// proves CAL-4
+func TestCallOutput_OfTheLastDispatch(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		id := r.MustDispatched(t, s, journal.EffectRead)
+		output := func(offset int64, text string) *journal.CallOutput {
+			return &journal.CallOutput{CallID: id, Stream: "stdout", Offset: offset, Text: journal.T(text)}
+		}
+		storetest.MustAppend(t, s, r.Claim, "", output(0, "a long first piece\n"), output(19, "and more\n"))
+		storetest.MustLose(t, s, r.Claim)
+		r.Claim = storetest.MustClaim(t, s, r.Session, "w2")
+		storetest.MustAppend(t, s, r.Claim, "", storetest.Dispatch(id, 2))
+		storetest.MustAppend(t, s, r.Claim, "", output(0, "one\n"), output(4, "two\n"))
+		out, err := s.CallOutput(t.Context(), r.Owner, id, 0, 1000)
+		must(t, err)
+		if string(out.Data) != "one\ntwo\n" || out.Total != 8 {
+			t.Errorf("got %q of %d bytes", out.Data, out.Total)
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, r.Session), journal.KindCallOutput); n != 4 {
+			t.Errorf("%d pieces in the journal, want 4", n)
+		}
+	})
+}
+
 // proves RDR-1
 func TestSessionPage_OneSnapshot(t *testing.T) {
 	t.Parallel()

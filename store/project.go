@@ -60,6 +60,11 @@ func project(ctx context.Context, t target, b blobs, st *journal.State, ev *jour
 		_, err := t.exec(ctx, "INSERT INTO recovery (session_id, execution_id, seq, phase) VALUES (?, ?, ?, ?)", ev.SessionID, d.ExecutionID, ev.Seq, string(d.Phase))
 		return err
 	}
+	if d, ok := body.(*journal.CallDispatched); ok && d.N > 1 { // its offsets start again at 0
+		if _, err := t.exec(ctx, "DELETE FROM call_output WHERE call_id = ? AND session_id = ?", d.CallID, ev.SessionID); err != nil {
+			return err
+		}
+	}
 	if id := journal.CallOf(body); id != "" {
 		return moveCall(ctx, t, id, ev, body)
 	}
