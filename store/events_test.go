@@ -194,6 +194,38 @@ func TestCallOutput(t *testing.T) {
 	})
 }
 
+// The pieces of a message are written once, as events; its row is written when it
+// begins and when it is whole, however many pieces lie between.
+// proves JRN-5
+func TestAppend_MessageIsWrittenWhenItIsWhole(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		raw := db.SQL(t)
+		r := storetest.MustRun(t, s, "w")
+		row := func() (length, complete, seq int64) {
+			t.Helper()
+			return db.Count(t, raw, "SELECT length(text) FROM message WHERE id = 'm'"), db.Count(t, raw, "SELECT complete FROM message WHERE id = 'm'"), db.Count(t, raw, "SELECT seq FROM message WHERE id = 'm'")
+		}
+		var first int64
+		piece := strings.Repeat("a", 4096)
+		for i := range 5 {
+			evs := storetest.MustAppend(t, s, r.Claim, "", &journal.MessageDelta{MessageID: "m", Role: "agent", Part: journal.PartText, Text: journal.T(piece)})
+			if i == 0 {
+				first = evs[0].Seq
+			}
+		}
+		if n, complete, seq := row(); n != 0 || complete != 0 || seq != first {
+			t.Errorf("before its end: %d characters, complete %d, seq %d; want none, 0, %d", n, complete, seq, first)
+		}
+		whole := &journal.MessageCompleted{MessageID: "m", Role: "agent", Part: journal.PartText, Text: journal.T(strings.Repeat(piece, 5) + "b")}
+		storetest.MustAppend(t, s, r.Claim, "", whole)
+		if n, complete, seq := row(); n != 5*4096+1 || complete != 1 || seq != first {
+			t.Errorf("at its end: %d characters, complete %d, seq %d", n, complete, seq)
+		}
+	})
+}
+
 // A call that may be run again writes from its start again: what it had written
 // before is in the journal, and not between the pieces of its new output.
 // proves CAL-4

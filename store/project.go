@@ -40,9 +40,9 @@ func project(ctx context.Context, t target, b blobs, st *journal.State, ev *jour
 	case *journal.PromptWithdrawn:
 		return moveInput(ctx, t, d.PromptID, "UPDATE input SET state = 'withdrawn' WHERE id = ? AND session_id = ? AND state = 'admitted'", d.PromptID, ev.SessionID)
 	case *journal.MessageDelta:
-		return projectMessage(ctx, t, b, ev, d.MessageID, d.Role, d.Part, d.Text, false)
+		return projectDelta(ctx, t, ev, d)
 	case *journal.MessageCompleted:
-		return projectMessage(ctx, t, b, ev, d.MessageID, d.Role, d.Part, d.Text, true)
+		return projectMessage(ctx, t, b, ev, d)
 	case *journal.CallProposed:
 		return insertCall(ctx, t, journal.NewCall(ev, d))
 	case *journal.CallOutput:
@@ -101,17 +101,22 @@ func projectAdmitted(ctx context.Context, t target, b blobs, ev *journal.Event, 
 	return err
 }
 
-func projectMessage(ctx context.Context, t target, b blobs, ev *journal.Event, id, role string, part journal.Part, piece journal.Text, complete bool) error {
-	text, err := fullText(ctx, b, ev.SessionID, piece)
+const insertMessage = "INSERT INTO message (session_id, id, seq, role, part, text, complete) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, id, part) DO "
+
+// projectDelta notes that a message has begun. Its text stays in its events until
+// it is whole: a row that every piece is added to is written anew each time, all of it.
+func projectDelta(ctx context.Context, t target, ev *journal.Event, d *journal.MessageDelta) error {
+	_, err := t.exec(ctx, insertMessage+"NOTHING", ev.SessionID, d.MessageID, ev.Seq, d.Role, string(d.Part), "", boolInt(false))
+	return err
+}
+
+func projectMessage(ctx context.Context, t target, b blobs, ev *journal.Event, d *journal.MessageCompleted) error {
+	text, err := fullText(ctx, b, ev.SessionID, d.Text)
 	if err != nil {
 		return err
 	}
-	set := "text = message.text || excluded.text"
-	if complete {
-		set = "text = excluded.text, complete = 1"
-	}
-	_, err = t.exec(ctx, "INSERT INTO message (session_id, id, seq, role, part, text, complete) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, id, part) DO UPDATE SET "+set,
-		ev.SessionID, id, ev.Seq, role, string(part), text, boolInt(complete))
+	_, err = t.exec(ctx, insertMessage+"UPDATE SET text = excluded.text, complete = excluded.complete",
+		ev.SessionID, d.MessageID, ev.Seq, d.Role, string(d.Part), text, boolInt(true))
 	return err
 }
 
