@@ -291,6 +291,28 @@ func TestPermissions_RejectAndGone(t *testing.T) {
 	})
 }
 
+// The store lists calls by pages; the list and the export have all of them.
+func TestCalls_More(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.run(t, w.alice)
+		var bodies []journal.Body
+		for range store.MaxCalls + 1 {
+			bodies = append(bodies, r.Propose(store.NewID("call"), journal.EffectRead))
+		}
+		storetest.MustAppend(t, w.store, r.Claim, "", bodies...)
+		for path, member := range map[string]string{"/calls": "items", "/export": "calls"} {
+			items := w.do(t, get, "/api/v1/sessions/"+r.Session+path, as(w.alice)).want(t, http.StatusOK)[member].([]any)
+			ids := map[any]bool{}
+			for _, one := range items {
+				ids[one.(map[string]any)["id"]] = true
+			}
+			if len(items) != len(bodies) || len(ids) != len(bodies) {
+				t.Errorf("%s has %d calls, %d of them different; want %d", path, len(items), len(ids), len(bodies))
+			}
+		}
+	})
+}
+
 func TestCalls(t *testing.T) {
 	// proves CAL-3 CAL-6
 	onEach(t, func(t *testing.T, w *world) {

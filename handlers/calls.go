@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
@@ -23,11 +24,29 @@ func (s *Server) apiCalls(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.store.Calls(c.UserContext(), current(c).User.ID, id)
+	items := []callJSON{}
+	err = eachCall(c.UserContext(), s.store, current(c).User.ID, id, func(call *journal.Call) { items = append(items, newCallJSON(call)) })
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, http.StatusOK, itemsJSON[callJSON]{each(list, newCallJSON)})
+	return sendJSON(c, http.StatusOK, itemsJSON[callJSON]{items})
+}
+
+// eachCall gives all calls of a session in the order of proposal, read by pages.
+func eachCall(ctx context.Context, st *store.Store, owner, session string, give func(*journal.Call)) error {
+	for after := int64(0); ; {
+		page, err := st.Calls(ctx, owner, session, after)
+		if err != nil {
+			return err
+		}
+		for _, call := range page {
+			give(call)
+			after = call.ProposedSeq
+		}
+		if len(page) < store.MaxCalls {
+			return nil
+		}
+	}
 }
 
 // sendOutput answers with a piece of a call's output; API and page share it.

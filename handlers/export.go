@@ -87,13 +87,9 @@ func ExportJSON(ctx context.Context, w io.Writer, st *store.Store, ownerID, id s
 	if err := e.blobTexts(ctx); err != nil {
 		return err
 	}
-	calls, err := st.Calls(ctx, ownerID, id)
-	if err != nil {
-		return err
-	}
 	e.begin("calls")
-	for _, call := range calls {
-		e.item(newCallJSON(call))
+	if err := eachCall(ctx, st, ownerID, id, func(call *journal.Call) { e.item(newCallJSON(call)) }); err != nil {
+		return err
 	}
 	e.text("]")
 	if err := e.permissions(ctx); err != nil {

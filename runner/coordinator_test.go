@@ -97,7 +97,7 @@ func TestRunner_StepLimitEndsTheTurnAndContinueRaisesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.untilState(id, journal.StateReady)
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || len(calls) != len(scripts) {
 			t.Errorf("%d calls, %v; want each step once", len(calls), err)
 		}
@@ -158,7 +158,7 @@ func TestRunner_GracefulStopEndsWhatRunsOn(t *testing.T) {
 		if v.State.Turn.Outcome != journal.Interrupted || !v.State.Held || v.State.Unknowns() != 0 {
 			t.Errorf("turn %+v", v.State.Turn)
 		}
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || calls[0].State != journal.CallCancelled {
 			t.Errorf("call %+v, %v", calls[0], err)
 		}

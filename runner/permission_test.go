@@ -71,7 +71,7 @@ func TestRunner_Reject(t *testing.T) {
 		b.untilState(talk, journal.StateWaiting)
 		b.decide(b.pending(talk)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: "not on a Sunday"})
 		b.until(talk, "the next step asks", func(v store.Session) bool { return v.Claim == nil && len(v.State.Pending) == 1 })
-		calls, err := s.Calls(t.Context(), b.owner, talk)
+		calls, err := s.Calls(t.Context(), b.owner, talk, 0)
 		if err != nil || calls[0].State != journal.CallIsRefused || calls[0].Feedback != "not on a Sunday" {
 			t.Errorf("refused call %+v, %v", calls[0], err)
 		}
@@ -93,7 +93,7 @@ func TestRunner_DeniedByARule(t *testing.T) {
 			n.Rules = append(n.Rules, journal.Rule{Permission: "shell", Pattern: "rm *", Action: "deny"})
 		})
 		b.untilState(id, journal.StateFailed)
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || calls[0].State != journal.CallIsRefused {
 			t.Errorf("call %+v, %v; want refused", calls[0], err)
 		}
@@ -251,7 +251,7 @@ func TestRunner_RunsReadsAgain(t *testing.T) {
 		b.untilKind(id, journal.KindCallDispatched, 2)
 		open(t, gate)
 		b.untilState(id, journal.StateReady)
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || len(calls) != 1 || calls[0].N != 2 {
 			t.Errorf("calls %+v, %v; want one, dispatched twice", calls[0], err)
 		}

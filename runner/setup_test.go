@@ -172,7 +172,7 @@ func (b *bench) file(name string) string {
 
 func (b *bench) output(session string, i int) string {
 	b.t.Helper()
-	calls, err := b.s.Calls(b.t.Context(), b.owner, session)
+	calls, err := b.s.Calls(b.t.Context(), b.owner, session, 0)
 	if err != nil || len(calls) <= i {
 		b.t.Fatalf("call %d of %d: %v", i, len(calls), err)
 	}

@@ -122,7 +122,7 @@ func TestRunner_StopHoldsTheQueueUntilContinue(t *testing.T) {
 		if len(v.State.Admitted) != 1 || !v.State.Held || v.State.Turn.EndedBy != b.owner {
 			t.Errorf("state %+v, want one held prompt and the turn ended by its owner", v.State)
 		}
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || calls[0].State != journal.CallCancelled {
 			t.Errorf("call %+v, %v; want cancelled: its end was seen", calls[0], err)
 		}
@@ -196,7 +196,7 @@ func TestRunner_ContinueAsksAgainWhatNeverStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.untilState(id, journal.StateReady)
-		calls, err := s.Calls(t.Context(), b.owner, id)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
 		if err != nil || len(calls) != 3 || calls[1].State != journal.CallCancelled || calls[2].Key != calls[1].Key+"#2" || calls[2].State != journal.CallIsRefused {
 			t.Errorf("calls %+v, %v", calls, err)
 		}

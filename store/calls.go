@@ -25,15 +25,20 @@ func callsWhere(ctx context.Context, q querier, where string, args ...any) ([]*j
 	return out, nil
 }
 
-// Calls lists the calls of the owner's session in the order of proposal. Code: not_found.
-func (s *Store) Calls(ctx context.Context, owner, sessionID string) ([]*journal.Call, error) {
+// MaxCalls bounds one page of calls: each may have an input of 32 KiB.
+const MaxCalls = 100
+
+// Calls lists the calls of the owner's session in the order of proposal, those
+// proposed after a seq (0: from the first), at most MaxCalls. A page that isn't
+// full is the last. Code: not_found.
+func (s *Store) Calls(ctx context.Context, owner, sessionID string, after int64) ([]*journal.Call, error) {
 	var out []*journal.Call
 	err := s.read(ctx, func(q querier) error {
 		if _, _, err := head(ctx, q, owner, sessionID); err != nil {
 			return err
 		}
 		var err error
-		if out, err = callsWhere(ctx, q, "session_id = ? ORDER BY proposed_seq", sessionID); err != nil {
+		if out, err = callsWhere(ctx, q, "session_id = ? AND proposed_seq > ? ORDER BY proposed_seq LIMIT ?", sessionID, after, MaxCalls); err != nil {
 			return err
 		}
 		return liveOutput(ctx, q, out)

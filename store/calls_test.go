@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,36 @@ func TestUnknownCalls_OldestFirst(t *testing.T) {
 		}
 		if got, err = s.UnknownCalls(t.Context(), long.Owner, 1); err != nil || len(got) != 1 || got[0].ID != first {
 			t.Errorf("the first alone: got %v, %v", got, err)
+		}
+	})
+}
+
+// A session of many calls is listed by pages, in the order of proposal, none twice.
+func TestCalls_Pages(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		var want, got []string
+		for len(want) < 2*store.MaxCalls {
+			var bodies []journal.Body
+			for range 50 {
+				id := store.NewID("call")
+				want, bodies = append(want, id), append(bodies, r.Propose(id, journal.EffectRead))
+			}
+			storetest.MustAppend(t, s, r.Claim, "", bodies...)
+		}
+		for after, sizes := int64(0), []int{store.MaxCalls, store.MaxCalls, 0}; len(sizes) > 0; sizes = sizes[1:] {
+			page, err := s.Calls(t.Context(), r.Owner, r.Session, after)
+			must(t, err)
+			if len(page) != sizes[0] {
+				t.Fatalf("a page of %d calls, want %d", len(page), sizes[0])
+			}
+			for _, c := range page {
+				got, after = append(got, c.ID), c.ProposedSeq
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the pages have %d calls, want %d in their order", len(got), len(want))
 		}
 	})
 }
@@ -292,7 +323,7 @@ func TestCall_IntentIsKept(t *testing.T) {
 		}
 		code := 3
 		storetest.MustAppend(t, s, r.Claim, journal.PhaseSafe, &journal.CallSettled{CallID: id, State: journal.CallFailed, ExitCode: &code, OutputBytes: 5, Reason: "exit"})
-		all, err := s.Calls(t.Context(), r.Owner, r.Session)
+		all, err := s.Calls(t.Context(), r.Owner, r.Session, 0)
 		must(t, err)
 		if len(all) != 1 || all[0].ExitCode == nil || *all[0].ExitCode != 3 || all[0].EndedAt < all[0].DispatchedAt || all[0].N != 1 {
 			t.Errorf("got %+v", all[0])

@@ -339,7 +339,7 @@ func TestAppend_CleansAndMasks(t *testing.T) {
 		if !strings.Contains(string(c.Input), "12345678901234567890") {
 			t.Errorf("a number was changed: %s", c.Input)
 		}
-		list, err := s.Calls(t.Context(), r.Owner, r.Session)
+		list, err := s.Calls(t.Context(), r.Owner, r.Session, 0)
 		must(t, err)
 		if len(list[1].Input) > 200 {
 			t.Errorf("a long input stays inline: %d bytes", len(list[1].Input))

@@ -238,7 +238,7 @@ func (m *machine) run1(s *model, id string) {
 // resume is what a drain does with what it finds: calls that the journal says
 // are proposed are dispatched, reads that were dispatched are run again (CAL-4).
 func (m *machine) resume(s *model) {
-	calls, err := m.store.Calls(m.ctx, m.owner, s.id)
+	calls, err := m.store.Calls(m.ctx, m.owner, s.id, 0)
 	m.ok(err)
 	for _, c := range calls {
 		if c.State == journal.CallIsProposed || (c.State == journal.CallIsDispatched && c.Effect == journal.EffectRead) {

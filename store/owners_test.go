@@ -36,7 +36,7 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 			"Head":         func(o string) error { _, _, err := s.Head(t.Context(), o, r.Session); return err },
 			"Blob":         func(o string) error { _, err := s.Blob(t.Context(), o, r.Session, sum); return err },
 			"Call":         func(o string) error { _, err := s.Call(t.Context(), o, unknown); return err },
-			"Calls":        func(o string) error { _, err := s.Calls(t.Context(), o, r.Session); return err },
+			"Calls":        func(o string) error { _, err := s.Calls(t.Context(), o, r.Session, 0); return err },
 			"CallOutput":   func(o string) error { _, err := s.CallOutput(t.Context(), o, unknown, 0, 10); return err },
 			"Request":      func(o string) error { _, err := s.Request(t.Context(), o, "per_1"); return err },
 			"Requests": func(o string) error {
