@@ -40,16 +40,6 @@ const (
 	CallIsUnknown    CallState = "unknown"
 )
 
-// Settled reports whether the outcome of a call is recorded.
-func (s CallState) Settled() bool {
-	switch s {
-	case CallSucceeded, CallFailed, CallCancelled, CallIsRefused:
-		return true
-	default:
-		return false
-	}
-}
-
 // Verdict is what a person found out about an unknown call (CAL-3).
 type Verdict string
 

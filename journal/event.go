@@ -148,8 +148,8 @@ type Text struct {
 func T(s string) Text { return Text{S: s} }
 
 // Long reports whether a text must become a blob: what isn't text, and what is
-// too long. The bound is on its encoded
-// bytes, since a text of quotes or escape sequences grows up to six times (JRN-6).
+// too long. The bound is on its encoded bytes, since a text of quotes or escape
+// sequences grows up to six times (JRN-6).
 func (t Text) Long() bool {
 	if t.Raw || len(t.S) > MaxField {
 		return true

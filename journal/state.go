@@ -76,6 +76,9 @@ type Waiting struct {
 	Delivery Delivery `json:"delivery"`
 }
 
+// Steers reports whether the prompt joins the open turn.
+func (w Waiting) Steers() bool { return w.Delivery == Steer }
+
 // OpenCall is a call with something ahead of it.
 type OpenCall struct {
 	ID     string    `json:"id"`
@@ -91,7 +94,7 @@ func (s *State) Unknowns() int { return len(s.UnknownCalls) + len(s.UnknownAttem
 
 // Steers reports whether an admitted steer waits.
 func (s *State) Steers() bool {
-	return slices.ContainsFunc(s.Admitted, func(w Waiting) bool { return w.Delivery == Steer })
+	return slices.ContainsFunc(s.Admitted, Waiting.Steers)
 }
 
 // InFlight reports whether something is dispatched and not settled.
@@ -99,7 +102,7 @@ func (s *State) InFlight() bool {
 	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
 }
 
-// Work says whether the session has work (COO-2) and since when, or from when on.
+// work says whether the session has work (COO-2) and since when, or from when on.
 // It knows nothing of claims. at is 0 exactly if there is none.
 func (s *State) work(now int64) (at int64) {
 	switch {
@@ -171,14 +174,10 @@ func (s *State) Execution(c *Claim, now int64) (state ExecutionState, since int6
 		return s.Base, s.BaseSince
 	case c.Unconfirmed(now):
 		return StateUnconfirmed, c.ExpiresAt - c.LeaseMS
-	case s.Base == StateWaiting && s.allWaits():
+	case s.Base == StateWaiting && !s.InFlight():
 		return s.Base, s.BaseSince
 	}
 	return StateRunning, c.ClaimedAt
-}
-
-func (s *State) allWaits() bool {
-	return len(s.Attempts) == 0 && !slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
 }
 
 // Needs is what the session needs of its owner.
