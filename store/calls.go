@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"strings"
 
 	"holdfast/journal"
@@ -63,11 +61,7 @@ func liveOutput(ctx context.Context, q querier, calls []*journal.Call) (err erro
 func (s *Store) Call(ctx context.Context, owner, callID string) (*journal.Call, error) {
 	var out *journal.Call
 	err := s.read(ctx, func(q querier) error {
-		var session string
-		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
-		if errors.Is(err, sql.ErrNoRows) {
-			return noCall()
-		}
+		_, err := sessionOf(ctx, q, owner, "call", callID, "call")
 		if err != nil {
 			return err
 		}
@@ -162,12 +156,12 @@ func (l *locked) afterResolution(ctx context.Context, owner string, then journal
 
 // Attempt reads one attempt of the owner's. Code: not_found.
 func (s *Store) Attempt(ctx context.Context, owner, id string) (*journal.Attempt, error) {
-	if _, err := s.sessionOf(ctx, owner, "attempt", id, "attempt"); err != nil {
-		return nil, err
-	}
 	var out *journal.Attempt
 	err := s.read(ctx, func(q querier) error {
-		var err error
+		_, err := sessionOf(ctx, q, owner, "attempt", id, "attempt")
+		if err != nil {
+			return err
+		}
 		out, err = loadAttempt(ctx, q, id)
 		return err
 	})

@@ -241,11 +241,7 @@ func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int
 	var out Output
 	err := s.read(ctx, func(q querier) error {
 		out = Output{}
-		var session string
-		err := q.get(ctx, &session, "SELECT c.session_id FROM call c JOIN session s ON s.id = c.session_id WHERE c.id = ? AND s.owner_id = ?", callID, owner)
-		if errors.Is(err, sql.ErrNoRows) {
-			return noCall()
-		}
+		session, err := sessionOf(ctx, q, owner, "call", callID, "call")
 		if err != nil {
 			return err
 		}

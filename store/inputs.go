@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -190,16 +191,21 @@ func (s *Store) WithdrawPrompt(ctx context.Context, owner, promptID string) (jou
 	return out, err
 }
 
-// sessionOf finds the session of a thing that the owner may see.
-func (s *Store) sessionOf(ctx context.Context, owner, table, id, word string) (string, error) {
-	var session string
-	err := s.read(ctx, func(q querier) error {
-		err := q.get(ctx, &session, "SELECT x.session_id FROM "+table+" x JOIN session s ON s.id = x.session_id WHERE x.id = ? AND s.owner_id = ?", id, owner)
-		if errors.Is(err, sql.ErrNoRows) {
-			return journal.Errorf(journal.NotFound, "There is no such %s, or it is not shared with you.", word).Typed("no-such-" + word)
-		}
+// sessionOf finds the session of a thing that the owner may see. A session never
+// changes its owner, so a method may look for it before it locks it.
+func (s *Store) sessionOf(ctx context.Context, owner, table, id, word string) (session string, err error) {
+	err = s.read(ctx, func(q querier) error {
+		session, err = sessionOf(ctx, q, owner, table, id, word)
 		return err
 	})
+	return session, err
+}
+
+func sessionOf(ctx context.Context, q querier, owner, table, id, word string) (session string, err error) {
+	err = q.get(ctx, &session, "SELECT x.session_id FROM "+table+" x JOIN session s ON s.id = x.session_id WHERE x.id = ? AND s.owner_id = ?", id, owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = journal.Errorf(journal.NotFound, "There is no such %s, or it is not shared with you.", word).Typed("no-such-" + word)
+	}
 	return session, err
 }
 
@@ -257,7 +263,7 @@ func receiptItem(ctx context.Context, q querier, r receiptRow) (ReceiptItem, err
 	return item, nil
 }
 
-// Admitted lists the prompts of the owner's session that wait, in the order of admission.
+// admitted lists the prompts of a session that wait, in the order of admission.
 func admitted(ctx context.Context, q querier, sessionID string) ([]QueuedPrompt, error) {
 	var rows []struct {
 		inputRow
@@ -283,13 +289,9 @@ type QueuedPrompt struct {
 // queued prompt (PRO-1, PRO-2). For the execution that holds the claim. No
 // prompt, or an open turn: no event, no error. Codes: stale_claim.
 func (s *Store) PromoteNext(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
-	return s.promote(ctx, c, false, func(st *journal.State) []string {
-		for _, w := range st.Admitted {
-			if w.Delivery == journal.Steer {
-				return []string{w.ID}
-			}
-		}
-		return []string{st.Admitted[0].ID}
+	return s.promote(ctx, c, false, func(st *journal.State) []journal.Waiting {
+		first := max(0, slices.IndexFunc(st.Admitted, journal.Waiting.Steers))
+		return st.Admitted[first : first+1]
 	})
 }
 
@@ -297,18 +299,12 @@ func (s *Store) PromoteNext(ctx context.Context, c *journal.Claim) ([]journal.Ev
 // admitted, in the order of admission (PRO-1, PRO-3). No steer, or no open
 // turn: no event, no error. Codes: stale_claim.
 func (s *Store) PromoteSteers(ctx context.Context, c *journal.Claim) ([]journal.Event, error) {
-	return s.promote(ctx, c, true, func(st *journal.State) []string {
-		var ids []string
-		for _, w := range st.Admitted {
-			if w.Delivery == journal.Steer {
-				ids = append(ids, w.ID)
-			}
-		}
-		return ids
+	return s.promote(ctx, c, true, func(st *journal.State) []journal.Waiting {
+		return slices.DeleteFunc(slices.Clone(st.Admitted), func(w journal.Waiting) bool { return !w.Steers() })
 	})
 }
 
-func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick func(*journal.State) []string) ([]journal.Event, error) {
+func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick func(*journal.State) []journal.Waiting) ([]journal.Event, error) {
 	var out []journal.Event
 	err := s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		out = nil
@@ -325,13 +321,14 @@ func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick
 		if !opens {
 			turn = st.Turn.ID
 		}
-		for i, id := range pick(st) {
+		for i, w := range pick(st) {
 			if opens && i == 0 {
 				if err := l.append(ctx, journal.Server(), &journal.TurnStarted{TurnID: turn, Cause: journal.CausePrompt}); err != nil {
 					return err
 				}
 			}
-			if err := l.promoteOne(ctx, id, turn); err != nil {
+			promoted := &journal.PromptPromoted{PromptID: w.ID, Delivery: w.Delivery, MessageID: NewID("msg"), TurnID: turn}
+			if err := l.append(ctx, journal.Server(), promoted); err != nil {
 				return err
 			}
 		}
@@ -344,14 +341,6 @@ func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick
 		Crash("promote.after_commit")
 	}
 	return out, err
-}
-
-func (l *locked) promoteOne(ctx context.Context, id, turn string) error {
-	var delivery string
-	if err := l.t.get(ctx, &delivery, "SELECT delivery FROM input WHERE id = ? AND state = 'admitted'", id); err != nil {
-		return err
-	}
-	return l.append(ctx, journal.Server(), &journal.PromptPromoted{PromptID: id, Delivery: journal.Delivery(delivery), MessageID: NewID("msg"), TurnID: turn})
 }
 
 // PromptTexts gives the texts of prompts of one session, by id.

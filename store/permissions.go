@@ -184,7 +184,8 @@ func (l *locked) decide(ctx context.Context, owner, id string, d Decision) error
 		return err
 	}
 	reply := &journal.PermissionReplied{ID: id, Reply: d.Reply, Message: d.Message, By: owner, Patterns: []string{}}
-	if err := cloneOf(r).Apply(&journal.Event{Time: l.now}, reply); err != nil {
+	would := *r
+	if err := would.Apply(&journal.Event{Time: l.now}, reply); err != nil {
 		return err // 409 and 410 come before 422: what is over can't be stale
 	}
 	if err := d.Check(); err != nil {
@@ -249,9 +250,4 @@ func (s *Store) NeedsCount(ctx context.Context, owner string) (map[journal.Needs
 		return nil
 	})
 	return out, err
-}
-
-func cloneOf(r *journal.Request) *journal.Request {
-	c := *r
-	return &c
 }

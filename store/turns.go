@@ -209,7 +209,7 @@ func (s *Store) Unblock(ctx context.Context, sessionID string, cause journal.Blo
 	})
 }
 
-// Blocked lists sessions that are parked for one of the causes, without a claim.
+// Blocked lists sessions that are blocked, whatever the cause, and have no claim.
 func (s *Store) Blocked(ctx context.Context, limit int) ([]SessionBrief, error) {
 	var out []SessionBrief
 	err := s.read(ctx, func(q querier) error {

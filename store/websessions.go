@@ -38,7 +38,7 @@ func (w WebSessions) CommitCtx(ctx context.Context, token string, data []byte, e
 	})
 }
 
-// DeleteCtx ends a session, and clears away some that have expired.
+// DeleteCtx ends a session, and clears away those that have expired.
 func (w WebSessions) DeleteCtx(ctx context.Context, token string) error {
 	return w.s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		d := t.dialect()
