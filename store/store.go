@@ -327,6 +327,10 @@ func (s *Store) read(ctx context.Context, fn func(q querier) error) error {
 		opts.Isolation = sql.LevelRepeatableRead
 	}
 	t, err := s.r.BeginTxx(ctx, opts)
+	if err != nil && unavailable(err) && ctx.Err() == nil {
+		// Its connection may have ended since it was last used: nothing was asked on it yet.
+		t, err = s.r.BeginTxx(ctx, opts)
+	}
 	if err != nil {
 		return s.unread(fmt.Errorf("begin to read: %w", err))
 	}
