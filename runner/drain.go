@@ -26,8 +26,7 @@ func (r *Runner) drain(run *run) {
 		return
 	}
 	err = r.guard(func() error { return r.loop(ctx, run, claim, agent) })
-	held := run.holds() != nil
-	run.hold(nil)
+	held := run.letGo()
 	switch {
 	case err == nil, errors.Is(err, ErrShutdown):
 	case journal.Is(err, journal.StaleClaim), errors.Is(err, ErrLeaseLost):
@@ -82,8 +81,7 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	if err != nil || claim == nil {
 		return nil, nil, err
 	}
-	run.trust = newTrust(started, r.o.Lease)
-	run.hold(claim)
+	run.hold(claim, started, r.o.Lease)
 	store.Crash("claim.committed")
 	return claim, agent, nil
 }
@@ -158,7 +156,7 @@ func (t *Turn) open(ctx context.Context) (bool, error) {
 func (t *Turn) release(ctx context.Context) (bool, error) {
 	released, err := t.r.store.Release(ctx, t.claim, t.fold.Seq)
 	if released {
-		t.run.hold(nil)
+		t.run.letGo()
 		store.Crash("release")
 	}
 	return released, err
@@ -209,7 +207,7 @@ func (t *Turn) endTurn(ctx context.Context, end store.EndTurn) (released bool, e
 	case errors.Is(err, store.ErrSteers), moved(err):
 		return false, nil // the next pass promotes them, or finds the turn ended
 	case released:
-		t.run.hold(nil)
+		t.run.letGo()
 		store.Crash("release")
 	}
 	return released, err

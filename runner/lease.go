@@ -80,9 +80,9 @@ func (r *Runner) keep(ctx context.Context) {
 }
 
 func (r *Runner) renew(ctx context.Context) {
-	runs := r.claimed()
-	ids := make([]string, 0, len(runs))
-	for id := range runs {
+	holdings := r.claimed()
+	ids := make([]string, 0, len(holdings))
+	for id := range holdings {
 		ids = append(ids, id)
 	}
 	started := time.Now()
@@ -95,11 +95,11 @@ func (r *Runner) renew(ctx context.Context) {
 			return
 		}
 		store.Crash("renew.after")
-		for id, run := range runs {
+		for id, h := range holdings {
 			if held[id] {
-				run.trust.renew(started, r.o.Lease)
-			} else if run.lose() {
-				r.log.Warn("session execution claim lost: "+id, slog.String("session", run.session)) //nolint:sloglint // the words are the contract's (LEA-3)
+				h.trust.renew(started, r.o.Lease)
+			} else if h.run.lose(id) {
+				r.log.Warn("session execution claim lost: "+id, slog.String("session", h.run.session)) //nolint:sloglint // the words are the contract's (LEA-3)
 			}
 		}
 	}
@@ -109,9 +109,9 @@ func (r *Runner) renew(ctx context.Context) {
 func (r *Runner) pokeInterrupted(ctx context.Context) {
 	var sessions []string
 	byID := map[string]*run{}
-	for _, run := range r.claimed() {
-		sessions = append(sessions, run.session)
-		byID[run.session] = run
+	for _, h := range r.claimed() {
+		sessions = append(sessions, h.run.session)
+		byID[h.run.session] = h.run
 	}
 	if len(sessions) == 0 {
 		return

@@ -276,20 +276,28 @@ func (r *Runner) done(run *run) {
 // Active tells the executions of this process, by session.
 func (r *Runner) Active() map[string]string {
 	out := map[string]string{}
-	for id, run := range r.claimed() {
-		out[run.session] = id
+	for id, h := range r.claimed() {
+		out[h.run.session] = id
 	}
 	return out
 }
 
-// claimed gives the runs that hold a claim, by execution id.
-func (r *Runner) claimed() map[string]*run {
+// holding is a claim that a run holds, and how long it may act on it. A run may
+// release it and hold another one while somebody looks.
+type holding struct {
+	run   *run
+	claim *journal.Claim
+	trust *trust
+}
+
+// claimed gives what the runs hold, by execution id.
+func (r *Runner) claimed() map[string]*holding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := map[string]*run{}
+	out := map[string]*holding{}
 	for _, run := range r.runs {
-		if c := run.holds(); c != nil {
-			out[c.ExecutionID] = run
+		if h := run.holds(); h != nil {
+			out[h.claim.ExecutionID] = h
 		}
 	}
 	return out
@@ -306,11 +314,11 @@ type run struct {
 	session string
 	ctx     context.Context // ends at lease loss and at the end of a graceful stop
 	cancel  context.CancelCauseFunc
-	again   bool // under the runner's lock
-	trust   *trust
+	again   bool   // under the runner's lock
+	trust   *trust // of the claim that the drain has; for the drain alone
 
 	mu    sync.Mutex
-	claim *journal.Claim
+	held  *holding
 	call  context.CancelCauseFunc // ends what is executed just now
 	poked chan struct{}           // somebody committed something to this session
 }
@@ -328,23 +336,35 @@ func (r *run) poke() {
 	}
 }
 
-func (r *run) holds() *journal.Claim {
+func (r *run) holds() *holding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.claim
+	return r.held
 }
 
-// hold notes the claim of this drain; nil: none any more, so that it is neither renewed nor lost.
-func (r *run) hold(c *journal.Claim) {
+// hold notes the claim of this drain, granted by a round trip that was started then.
+func (r *run) hold(c *journal.Claim, started time.Time, lease time.Duration) {
+	r.trust = newTrust(started, lease)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.claim = c
+	r.held = &holding{run: r, claim: c, trust: r.trust}
+}
+
+// letGo notes that there is no claim any more, so that it is neither renewed
+// nor lost, and reports whether there was one.
+func (r *run) letGo() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.held != nil
+	r.held = nil
+	return had
 }
 
 // lose ends the run at once because its claim is gone (LEA-3, LEA-12). It
-// reports whether there was one.
-func (r *run) lose() bool {
-	if r.holds() == nil {
+// reports whether the run still held it: who was told late must not end what
+// holds another one by now.
+func (r *run) lose(execution string) bool {
+	if h := r.holds(); h == nil || h.claim.ExecutionID != execution {
 		return false
 	}
 	r.cancel(ErrLeaseLost)

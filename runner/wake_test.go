@@ -1,8 +1,13 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
+	"time"
+
+	"holdfast/journal"
 )
 
 // A session has one drain. Wakes that come while it runs are one more pass,
@@ -25,5 +30,26 @@ func TestWake_WhileItRuns(t *testing.T) {
 		if !slices.Equal(r.queue, want) || len(r.runs) != 0 {
 			t.Errorf("after %d wakes %v is to run, want %v", wakes, r.queue, want)
 		}
+	}
+}
+
+// A keeper that hears late of a claim that was released ends nothing that its
+// session does under the next one.
+//
+// proves LEA-3
+func TestRun_LosesOnlyTheClaimThatItHolds(t *testing.T) {
+	t.Parallel()
+	r := newRun(t.Context(), "ses_1")
+	for _, id := range []string{"exe_1", "exe_2"} {
+		r.hold(&journal.Claim{SessionID: "ses_1", ExecutionID: id}, time.Now(), time.Minute)
+	}
+	if r.lose("exe_1") || r.ctx.Err() != nil {
+		t.Error("the end of a released claim ended the run under its next one")
+	}
+	if !r.lose("exe_2") || !errors.Is(context.Cause(r.ctx), ErrLeaseLost) {
+		t.Error("the loss of the claim that it holds doesn't end the run")
+	}
+	if !r.letGo() || r.lose("exe_2") {
+		t.Error("a run without a claim lost one")
 	}
 }
