@@ -248,13 +248,17 @@ func (r *Runner) fill() {
 }
 
 // drive runs drains of one session until no wake came during the last.
-func (r *Runner) drive(run *run) {
+func (r *Runner) drive(run *run) { r.driveWith(run, r.drain) }
+
+func (r *Runner) driveWith(run *run, drain func(*run)) {
 	defer r.done(run)
 	for {
-		r.drain(run)
+		drain(run)
 		r.mu.Lock()
 		again := run.again && !r.stopping && run.ctx.Err() == nil
-		run.again = false
+		if again {
+			run.again = false // else done lets another run have it
+		}
 		r.mu.Unlock()
 		if !again {
 			return

@@ -33,6 +33,22 @@ func TestWake_WhileItRuns(t *testing.T) {
 	}
 }
 
+// A wake that came to a drain whose lease was lost isn't lost with it.
+//
+// proves COO-1 LEA-3
+func TestWake_OfADrainThatLosesItsLease(t *testing.T) {
+	t.Parallel()
+	r := &Runner{runs: map[string]*run{}, queued: map[string]bool{}}
+	lost := newRun(t.Context(), "ses_1")
+	lost.cancel(ErrLeaseLost)
+	r.runs["ses_1"] = lost
+	r.Wake("ses_1")
+	r.driveWith(lost, func(*run) {})
+	if !slices.Equal(r.queue, []string{"ses_1"}) {
+		t.Errorf("after the wake %v is to run, want the session", r.queue)
+	}
+}
+
 // A keeper that hears late of a claim that was released ends nothing that its
 // session does under the next one.
 //
