@@ -3,13 +3,18 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"holdfast/journal"
+	"holdfast/runner"
 	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/store/storetest"
@@ -87,29 +92,96 @@ func TestRunner_EndsLeftoversAlsoWhenWoken(t *testing.T) {
 	})
 }
 
-// A sweep that is slow with one session doesn't end what another one has begun
+// stubborn makes lost sessions, each of whose commands, told to end, says so at
+// the pipe told<i> and goes on until the pipe gate<i> lets it end.
+func (b *bench) stubborn(n int) (sessions []string) {
+	b.t.Helper()
+	for i := range n {
+		up := b.fifo(fmt.Sprintf("up%d", i))
+		b.fifo(fmt.Sprintf("told%d", i))
+		b.fifo(fmt.Sprintf("gate%d", i))
+		script := strings.ReplaceAll("trap 'echo told > toldN; read x < gateN; exit' TERM; echo up > upN; while :; do sleep 1000 & wait; done", "N", strconv.Itoa(i))
+		id, _, _ := b.lost(script, time.Millisecond)
+		sessions = append(sessions, id)
+		awaitLine(b.t, up) // its trap is set
+	}
+	return sessions
+}
+
+func (b *bench) path(format string, i int) string {
+	return filepath.Join(b.dir, fmt.Sprintf(format, i))
+}
+
+// A sweep that is slow with some sessions doesn't end what another one has begun
 // since it looked: a wake had recovered that one meanwhile.
 //
 // proves REC-1 REC-5 COO-7
 func TestRunner_SlowSweepEndsNothingNew(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		b := setup(t, s)
-		told, up, gate := b.fifo("told"), b.fifo("up"), b.fifo("gate")
-		slow, _, _ := b.lost("trap 'echo told > told' TERM; echo up > up; while :; do sleep 1000 & wait; done", time.Millisecond)
-		awaitLine(t, up) // its trap is set
-		woken := b.session(steps("echo up > up; read x < gate; echo done >> log"))
+		b := setup(t, s, func(o *runner.Options) { o.RecoverGrace = 2 * patience })
+		slow := b.stubborn(runner.AtOnce) // they take all of a sweep's time
+		begun, gate := b.fifo("begun"), b.fifo("gate")
+		woken := b.session(steps("echo begun > begun; read x < gate; echo done >> log"))
 		if c, err := s.Claim(t.Context(), store.ClaimRequest{SessionID: woken, WorkerID: "wrk_dead", StateFolderID: "fld_elsewhere", Lease: time.Millisecond}); err != nil || c == nil {
 			t.Fatalf("claim: %v %v", c, err)
 		}
 		forgotten := b.session(steps("true")) // its wake is lost: the end of a sweep finds it
 		r := b.start()
-		awaitLine(t, told) // the sweep has told the first one's leftover to end, which doesn't
+		for i := range slow {
+			awaitLine(t, b.path("told%d", i))
+		}
 		r.Wake(woken)
-		awaitLine(t, up)
-		b.untilState(slow, journal.StateUncertain)
+		awaitLine(t, begun)
+		for i, id := range slow {
+			open(t, b.path("gate%d", i))
+			b.untilState(id, journal.StateUncertain)
+		}
 		b.untilState(forgotten, journal.StateReady)
 		open(t, gate)
 		b.untilState(woken, journal.StateReady)
+	})
+}
+
+// One lost session whose command is slow to end doesn't keep the others waiting.
+//
+// proves REC-8 COO-7
+func TestRunner_SlowRecoveryDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.RecoverGrace = 2 * patience })
+		ids := b.stubborn(3)
+		b.start()
+		for i := range ids { // all are told to end before any has
+			awaitLine(t, b.path("told%d", i))
+		}
+		for i, id := range ids {
+			open(t, b.path("gate%d", i))
+			b.untilState(id, journal.StateUncertain)
+		}
+	})
+}
+
+// A server that stops while it waits for the end of what a lost execution left
+// concludes nothing about it.
+//
+// proves COO-7 COO-6
+func TestRunner_StopConcludesNoRecovery(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var logged lines
+		b := setup(t, s, func(o *runner.Options) {
+			o.RecoverGrace, o.Logger = 2*patience, slog.New(slog.NewTextHandler(&logged, nil))
+		})
+		id := b.stubborn(1)[0]
+		r := b.start()
+		awaitLine(t, b.path("told%d", 0))
+		r.Stop()
+		if v, err := s.Session(t.Context(), b.owner, id); err != nil || v.Claim == nil || v.State.Unknowns() != 0 {
+			t.Errorf("after the stop: claim %v, %d unknown, %v; want the claim as it was", v.Claim, v.State.Unknowns(), err)
+		}
+		if n := logged.count("level=ERROR") + logged.count("level=WARN"); n != 0 {
+			t.Errorf("a stop is logged as a fault:\n%s", logged.buf.String())
+		}
 	})
 }

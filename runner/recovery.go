@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/journal"
@@ -15,6 +17,7 @@ import (
 const (
 	sweepBatch   = 100
 	recoverGrace = 2 * time.Second // TERM to KILL for what a lost execution left
+	atOnce       = 8               // recoveries of one sweep: each may have to wait for what it ends
 )
 
 // sweepLoop recovers expired claims and finds sessions with work, at start and
@@ -41,31 +44,45 @@ func (r *Runner) Sweep(ctx context.Context) {
 		r.log.Warn("look for expired claims", slog.Any("error", err))
 	}
 	store.Crash("sweep.selected")
-	own := r.claimed()
-	failed := 0
-	for _, c := range expired {
-		if own[c.ExecutionID] != nil { // its drain runs here: renewed or ended, never recovered (REC-1)
-			continue
-		}
-		if err := r.recoverOne(ctx, c); err != nil {
-			failed++
-			r.log.Error("recover an execution", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.Any("error", err))
-		}
+	if failed := r.recoverAll(ctx, expired); failed > 0 {
+		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int64("failed", failed))
 	}
-	if failed > 0 {
-		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int("failed", failed))
+	if ctx.Err() != nil { // the server stops
+		return
 	}
 	r.unblock(ctx)
 	r.wakeRunnable(ctx)
 }
 
+// recoverAll recovers what a sweep has found, several at once, and counts what failed.
+func (r *Runner) recoverAll(ctx context.Context, expired []journal.Claim) int64 {
+	own := r.claimed()
+	places := make(chan struct{}, atOnce)
+	var failed atomic.Int64
+	var wg sync.WaitGroup
+	for _, c := range expired {
+		if own[c.ExecutionID] != nil { // its drain runs here: renewed or ended, never recovered (REC-1)
+			continue
+		}
+		places <- struct{}{}
+		r.spawn(&wg, "recovery of "+c.SessionID, func() {
+			defer func() { <-places }()
+			if err := r.recoverOne(ctx, c); err != nil && ctx.Err() == nil {
+				failed.Add(1)
+				r.log.Error("recover an execution", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.Any("error", err))
+			}
+		})
+	}
+	wg.Wait()
+	return failed.Load()
+}
+
 // recoverOne ends what the lost execution left on this host, before anything is
-// concluded (COO-7), then concludes. One at a time, and only what is still so:
-// a sweep and a drain may have seen the same claim, and who comes second would
-// end what the first has let go on.
+// concluded (COO-7), then concludes. One at a time of a session, and only what is
+// still so: a sweep and a drain may have seen the same claim, and who comes
+// second would end what the first has let go on.
 func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
-	r.recovering.Lock()
-	defer r.recovering.Unlock()
+	defer r.alone(c.SessionID)()
 	still, err := r.store.ExpiredClaim(ctx, c.SessionID)
 	if err != nil || still == nil || still.ExecutionID != c.ExecutionID {
 		return err
@@ -93,6 +110,27 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	return err
 }
 
+// alone waits until nobody else of this process recovers a session; done lets the next one.
+func (r *Runner) alone(session string) (done func()) {
+	for {
+		r.mu.Lock()
+		other := r.recovering[session]
+		if other == nil {
+			mine := make(chan struct{})
+			r.recovering[session] = mine
+			r.mu.Unlock()
+			return func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				delete(r.recovering, session)
+				close(mine)
+			}
+		}
+		r.mu.Unlock()
+		<-other
+	}
+}
+
 // recoverExpired recovers a session's expired claim as a sweep does. A wake may
 // come before the sweep; claiming alone would conclude, too, but end nothing.
 func (r *Runner) recoverExpired(ctx context.Context, session string) error {
@@ -114,10 +152,12 @@ func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Ev
 		}
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. It may still be running there.", p.Host, p.PID, since)}
 	}
-	killed, err := tool.KillCall(ctx, call.ID, tool.Process(p), recoverGrace)
+	killed, err := tool.KillCall(ctx, call.ID, tool.Process(p), r.o.RecoverGrace)
 	switch {
 	case err != nil:
-		r.log.Error("end what a lost execution left", slog.String("call", call.ID), slog.Any("error", err))
+		if ctx.Err() == nil { // else the server stops, and concludes nothing
+			r.log.Error("end what a lost execution left", slog.String("call", call.ID), slog.Any("error", err))
+		}
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. Some of its processes could not be ended: it may still be running.", p.PID, since)}
 	case killed == 1:
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. One of its processes was still running when the execution was recovered, and was ended.", p.PID, since)}

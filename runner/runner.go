@@ -30,6 +30,7 @@ type Options struct {
 	Lease, Renew  time.Duration
 	Sweep         time.Duration
 	Grace         time.Duration // of a graceful stop; 0: 15 s
+	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
 	Secrets       []string      // masked in output (OWN-3)
 	Env           []string      // of the commands
 	Version       string
@@ -50,7 +51,7 @@ type Runner struct {
 	stopping bool
 	sweepNow chan struct{}
 
-	recovering sync.Mutex // one recovery at a time
+	recovering map[string]chan struct{} // sessions that are recovered just now; closed at the end; under mu
 
 	fetch, work            context.Context
 	stopFetching, stopWork context.CancelCauseFunc
@@ -67,14 +68,14 @@ func New(o Options) (*Runner, error) {
 	if o.MaxRunning < 1 || o.Sweep <= 0 {
 		return nil, errors.New("--max-running and --sweep must be positive")
 	}
-	o.Grace = cmp.Or(o.Grace, stopGrace)
+	o.Grace, o.RecoverGrace = cmp.Or(o.Grace, stopGrace), cmp.Or(o.RecoverGrace, recoverGrace)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
 	r := &Runner{
 		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
-		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1),
+		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1), recovering: map[string]chan struct{}{},
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a
