@@ -90,7 +90,7 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x := &execution{t: t, callID: c.ID, ctx: ctx}
-	cmd, err := tool.Prepare(x.spec(in))
+	cmd, err := tool.Prepare(x.spec(in, c.N+1))
 	if err != nil {
 		return t.settleUnstarted(ctx, c, err)
 	}
@@ -197,7 +197,7 @@ type execution struct {
 	fault error // an append that was refused
 }
 
-func (x *execution) spec(in Shell) tool.Spec {
+func (x *execution) spec(in Shell, n int) tool.Spec {
 	timeout := time.Duration(in.TimeoutS) * time.Second
 	if x.bounded = timeout <= 0 || timeout > journal.DefaultCallTime; x.bounded {
 		timeout = journal.DefaultCallTime
@@ -207,7 +207,7 @@ func (x *execution) spec(in Shell) tool.Spec {
 		interp[0] = "bash"
 	}
 	return tool.Spec{
-		CallID: x.callID, Interp: interp, Script: in.Command, Dir: x.t.fold.State.Workspace, Env: x.t.r.o.Env,
+		CallID: x.callID, N: n, Interp: interp, Script: in.Command, Dir: x.t.fold.State.Workspace, Env: x.t.r.o.Env,
 		Timeout: timeout, MaxOutput: journal.DefaultOutput, Secrets: x.t.r.o.Secrets, Output: x.output,
 	}
 }

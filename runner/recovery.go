@@ -152,7 +152,7 @@ func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Ev
 		}
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. It may still be running there.", p.Host, p.PID, since)}
 	}
-	killed, err := tool.KillCall(ctx, call.ID, tool.Process(p), r.o.RecoverGrace)
+	killed, err := tool.KillCall(ctx, call.ID, call.N, tool.Process(p), r.o.RecoverGrace)
 	switch {
 	case err != nil:
 		if ctx.Err() == nil { // else the server stops, and concludes nothing

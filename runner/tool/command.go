@@ -174,7 +174,7 @@ func (c *Command) Run(ctx context.Context) Result {
 	}
 	out := newOutput(c.spec, c.stdout, c.stderr)
 	out.start()
-	h := newHunt(c.spec.CallID, c.process)
+	h := newHunt(c.spec.CallID, c.spec.N, c.process)
 	h.held = true
 	result := c.watch(ctx, out, h)
 	c.endAll(ctx, h, &result)

@@ -113,8 +113,11 @@ func TestCommand_FactsAreTheCommands(t *testing.T) {
 	t.Parallel()
 	spec, k := specOf(t, `read -r stat </proc/$$/stat; echo "$$ $stat"`)
 	c := mustPrepare(t, spec)
-	if ok, err := carries(c.Process().PID, "HOLDFAST_CALL="+spec.CallID); !ok || err != nil {
+	if ok, err := bears(c.Process().PID, spec.CallID, spec.N); !ok || err != nil {
 		t.Errorf("launcher has no marker: %v", err)
+	}
+	if ok, err := bears(c.Process().PID, spec.CallID, spec.N+1); ok || err != nil {
+		t.Errorf("launcher bears the marker of another dispatch: %v", err)
 	}
 	wantExit(t, await1(t, start(t.Context(), t, c)), 0)
 	pid, stat, _ := strings.Cut(k.text["stdout"], " ")

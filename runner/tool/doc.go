@@ -46,7 +46,7 @@
 // # Whose process is it
 //
 // Descendants are found by session and process group, by the chain of
-// parents, and by the marker HOLDFAST_CALL in their environment. That finds
+// parents, and by the markers HOLDFAST_CALL and HOLDFAST_DISPATCH in their environment. That finds
 // setsid, nohup and double forks. What hides from all three at once, by
 // emptying its environment, leaving the session and losing its parent between
 // two looks, is not found.

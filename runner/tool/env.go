@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -75,18 +76,18 @@ func secretName(name string) bool {
 	return strings.Contains(name, "PASSWORD")
 }
 
-// commandEnv returns env with the call's marker, without what a shell can't
+// commandEnv returns env with the markers of a call's dispatch, without what a shell can't
 // hold as a variable: the launcher is one, and would lose some of it on some
 // systems and none on others.
-func commandEnv(env []string, callID string) []string {
-	kept := make([]string, 0, len(env)+1)
+func commandEnv(env []string, callID string, n int) []string {
+	kept := make([]string, 0, len(env)+2)
 	for _, entry := range env {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && variableName(name) && name != callVariable && name != gateVariable {
+		if ok && variableName(name) && name != callVariable && name != dispatchVariable && name != gateVariable {
 			kept = append(kept, entry)
 		}
 	}
-	return append(kept, callVariable+"="+callID)
+	return append(kept, callVariable+"="+callID, dispatchVariable+"="+strconv.Itoa(n))
 }
 
 func variableName(name string) bool {

@@ -36,8 +36,8 @@ func TestSecretsFromEnv_LongestFirst(t *testing.T) {
 // proves COO-7: the marker is the call's own, once.
 func TestCommandEnv_CarriesTheMarker(t *testing.T) {
 	t.Parallel()
-	got := commandEnv([]string{"A=1", "HOLDFAST_CALL=outer", "HOLDFAST_GATE=x", "BASH_FUNC_f%%=() { :; }", "1A=2", "odd"}, "c1")
-	if want := []string{"A=1", "HOLDFAST_CALL=c1"}; !slices.Equal(got, want) {
+	got := commandEnv([]string{"A=1", "HOLDFAST_CALL=outer", "HOLDFAST_DISPATCH=7", "HOLDFAST_GATE=x", "BASH_FUNC_f%%=() { :; }", "1A=2", "odd"}, "c1", 2)
+	if want := []string{"A=1", "HOLDFAST_CALL=c1", "HOLDFAST_DISPATCH=2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -16,18 +16,18 @@ import (
 // still runs can't be told here.
 var ErrOtherHost = errors.New("process belongs to another host")
 
-// KillCall ends what a dead server's call left on this host: TERM, grace (0:
-// 5 s), KILL. It returns how many processes there were that are gone now.
+// KillCall ends what the nth dispatch of a dead server's call left on this host:
+// TERM, grace (0: 5 s), KILL. It returns how many processes there were that are gone now.
 //
 // p are the facts journalled with the dispatch. Of another boot nothing can be
 // alive: (0, nil). The group counts as the call's only if its leader has p's
-// start time, or if a member carries the call's marker; processes that carry
-// it are found wherever they are. So a reused pid is never hit, and nothing
-// older than the call. Errors: ErrOtherHost; no facts in p; survivors; the
+// start time, or if a member carries the dispatch's markers; processes that carry
+// them are found wherever they are. So a reused pid is never hit, nothing older
+// than the call, and nothing that a later dispatch of it has begun. Errors: ErrOtherHost; no facts in p; survivors; the
 // cause of ctx, which ends the wait between TERM and KILL and so may leave
 // processes. The caller sees to it that this process doesn't run the same
-// call.
-func KillCall(ctx context.Context, callID string, p Process, grace time.Duration) (killed int, err error) {
+// dispatch.
+func KillCall(ctx context.Context, callID string, n int, p Process, grace time.Duration) (killed int, err error) {
 	boot, err := BootID()
 	if err != nil {
 		return 0, fmt.Errorf("end call %s: %w", callID, err)
@@ -47,7 +47,7 @@ func KillCall(ctx context.Context, callID string, p Process, grace time.Duration
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	h := newHunt(callID, p)
+	h := newHunt(callID, n, p)
 	survivors := h.end(ctx, grace)
 	reapOrphans()
 	killed = len(h.known) - len(survivors)
@@ -64,15 +64,16 @@ func KillCall(ctx context.Context, callID string, p Process, grace time.Duration
 
 // hunt finds and ends the processes of one call.
 type hunt struct {
-	marker string
+	callID string
+	n      int // which dispatch of it
 	leader Process
 	held   bool           // the leader is our unreaped child: its group is ours
 	known  map[int]uint64 // all that were ever found: pid and start time
 	err    error          // of the last look
 }
 
-func newHunt(callID string, leader Process) *hunt {
-	return &hunt{marker: callVariable + "=" + callID, leader: leader, known: map[int]uint64{}}
+func newHunt(callID string, n int, leader Process) *hunt {
+	return &hunt{callID: callID, n: n, leader: leader, known: map[int]uint64{}}
 }
 
 // find returns the living processes of the call: members of its session and
@@ -128,7 +129,7 @@ func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
 			ours = true
 		}
 		if !ours && !p.dead {
-			marked, err := carries(p.pid, h.marker)
+			marked, err := bears(p.pid, h.callID, h.n)
 			h.err = errors.Join(h.err, err)
 			ours = marked
 		}

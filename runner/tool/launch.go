@@ -41,7 +41,7 @@ func scriptPath() string {
 
 // launchCommand returns the launcher as a command that isn't started.
 func launchCommand(spec Spec) (*exec.Cmd, error) {
-	env := commandEnv(spec.Env, spec.CallID)
+	env := commandEnv(spec.Env, spec.CallID, spec.N)
 	interp, err := findInterp(spec.Interp[0], env)
 	if err != nil {
 		return nil, err

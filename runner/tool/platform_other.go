@@ -37,7 +37,7 @@ func StartTicks(int) (uint64, error) { return 0, errors.ErrUnsupported }
 func BecomeSubreaper() error { return nil }
 
 // KillCall can't prove whose a process is here, so it ends none.
-func KillCall(_ context.Context, callID string, _ Process, _ time.Duration) (killed int, err error) {
+func KillCall(_ context.Context, callID string, _ int, _ Process, _ time.Duration) (killed int, err error) {
 	return 0, fmt.Errorf("end call %s: %w", callID, errors.ErrUnsupported)
 }
 
@@ -66,7 +66,7 @@ type hunt struct {
 	err    error
 }
 
-func newHunt(_ string, leader Process) *hunt { return &hunt{leader: leader} }
+func newHunt(_ string, _ int, leader Process) *hunt { return &hunt{leader: leader} }
 
 func (h *hunt) look() {}
 

@@ -132,14 +132,17 @@ func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ESRCH)
 }
 
-// carries reports whether a process started with entry in its environment.
-// False if it has ended or is another user's.
-func carries(pid int, entry string) (bool, error) {
+// bears reports whether a process started with the markers of a call's nth
+// dispatch in its environment. One without the second was begun by a version that
+// had none, and counts. False if it has ended or is another user's.
+func bears(pid int, callID string, n int) (bool, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil && !hidden(err) {
 		return false, fmt.Errorf("read environment of process %d: %w", pid, err)
 	}
-	return bytes.Contains(append([]byte{0}, data...), []byte("\x00"+entry+"\x00")), nil
+	data = append([]byte{0}, data...)
+	has := func(entry string) bool { return bytes.Contains(data, []byte("\x00"+entry)) }
+	return has(callVariable+"="+callID+"\x00") && (has(dispatchVariable+"="+strconv.Itoa(n)+"\x00") || !has(dispatchVariable+"=")), nil
 }
 
 // signalProcess sends sig to the process that pid and start time name, and to

@@ -126,12 +126,12 @@ func TestKillCall_EndsWhatADeadServerLeft(t *testing.T) {
 			s.run(t)
 			d.awaitSaid(t)
 			s.kill(t)
-			killed, err := KillCall(t.Context(), callID, s.process, time.Second)
+			killed, err := KillCall(t.Context(), callID, 0, s.process, time.Second)
 			if err != nil {
 				t.Errorf("killed %d: %v", killed, err)
 			}
 			await(t, d.end, "the death of what was left")
-			if killed, err := KillCall(t.Context(), callID, s.process, time.Second); killed != 0 || err != nil {
+			if killed, err := KillCall(t.Context(), callID, 0, s.process, time.Second); killed != 0 || err != nil {
 				t.Errorf("again: got %d, %v, want none", killed, err)
 			}
 		})
@@ -155,25 +155,28 @@ func TestKillCall_HitsNobodyElse(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		callID  string
+		n       int
 		change  func(*Process)
 		failure error
 	}{
-		"another boot": {spec.CallID, func(p *Process) { p.BootID = "another" }, nil},
-		"reused pid":   {"call-of-old", func(p *Process) { p.StartedTicks-- }, nil},
-		"another host": {spec.CallID, func(p *Process) { p.Host = "elsewhere" }, ErrOtherHost},
+		"another boot": {spec.CallID, 0, func(p *Process) { p.BootID = "another" }, nil},
+		"reused pid":   {"call-of-old", 0, func(p *Process) { p.StartedTicks-- }, nil},
+		"another host": {spec.CallID, 0, func(p *Process) { p.Host = "elsewhere" }, ErrOtherHost},
+		// What it left is gone, its number is another's; the call itself runs again.
+		"earlier dispatch": {spec.CallID, 1, func(p *Process) { p.StartedTicks-- }, nil},
 	} {
 		p := c.Process()
 		tt.change(&p)
-		if killed, err := KillCall(t.Context(), tt.callID, p, time.Second); killed != 0 || !errors.Is(err, tt.failure) {
+		if killed, err := KillCall(t.Context(), tt.callID, tt.n, p, time.Second); killed != 0 || !errors.Is(err, tt.failure) {
 			t.Errorf("%s: got %d, %v", name, killed, err)
 		}
 		alive(name)
 	}
-	if killed, err := KillCall(t.Context(), spec.CallID, Process{}, time.Second); killed != 0 || err == nil {
+	if killed, err := KillCall(t.Context(), spec.CallID, spec.N, Process{}, time.Second); killed != 0 || err == nil {
 		t.Errorf("no facts: got %d, %v, want an error", killed, err)
 	}
 	alive("no facts")
-	if killed, err := KillCall(t.Context(), spec.CallID, c.Process(), time.Second); killed == 0 || err != nil {
+	if killed, err := KillCall(t.Context(), spec.CallID, spec.N, c.Process(), time.Second); killed == 0 || err != nil {
 		t.Errorf("the call itself: got %d, %v", killed, err)
 	}
 	if r := await1(t, done); r.Signal != "SIGTERM" || r.Reason != "" {

@@ -2,8 +2,13 @@ package tool
 
 import "time"
 
-// callVariable marks every process of a call in its environment (COO-7).
-const callVariable = "HOLDFAST_CALL"
+// callVariable marks every process of a call in its environment (COO-7),
+// dispatchVariable which dispatch of it: what may be run again is, under the
+// same id, and who ends what an earlier dispatch left must not end that.
+const (
+	callVariable     = "HOLDFAST_CALL"
+	dispatchVariable = "HOLDFAST_DISPATCH"
+)
 
 // Why a run ended, if it wasn't by itself: the values of Result.Reason.
 const (
@@ -34,12 +39,13 @@ const (
 // Spec says what to run.
 type Spec struct {
 	CallID string   // the call: visible characters, no blanks
+	N      int      // its how many-th dispatch this is
 	Interp []string // {"sh", "-eu"} or {"bash", "-eu"}; the first is looked up in Env's PATH
 	Script string
 	Dir    string // absolute workspace path
 
 	// Env is the complete environment; BaseEnv makes an allow-listed one.
-	// Prepare adds HOLDFAST_CALL and leaves out what no shell can hold as a
+	// Prepare adds HOLDFAST_CALL and HOLDFAST_DISPATCH and leaves out what no shell can hold as a
 	// variable.
 	Env []string
 
