@@ -77,7 +77,8 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 		return nil, nil, err
 	}
 	started := time.Now()
-	claim, err := r.store.Claim(ctx, store.ClaimRequest{SessionID: run.session, WorkerID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Lease: r.o.Lease})
+	// A lease that ends just now is for the next sweep, which ends what it left.
+	claim, err := r.store.Claim(ctx, store.ClaimRequest{SessionID: run.session, WorkerID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Lease: r.o.Lease, LeaveExpired: true})
 	if err != nil || claim == nil {
 		return nil, nil, err
 	}

@@ -51,13 +51,15 @@ func loadClaim(ctx context.Context, q querier, sessionID string) (*journal.Claim
 type ClaimRequest struct {
 	SessionID, WorkerID, StateFolderID string
 	Lease                              time.Duration
+	LeaveExpired                       bool // an expired claim is for who first ends what it left running (COO-7)
 }
 
 // Claim takes the lease on a session for a worker, if there is work and nobody
 // holds it (LEA-1, LEA-2, COO-2). nil means: don't run. A claim of this worker's
 // own in phase ready or safe is replaced; an expired one is first recovered
 // (REC-2 to REC-4) in the same transaction, and that recovery stays even if no
-// claim is taken then. Without work nothing is written.
+// claim is taken then; with LeaveExpired it stays as it is, and there is no claim.
+// Without work nothing is written.
 func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, error) {
 	var out *journal.Claim
 	err := s.write(ctx, r.SessionID, func(ctx context.Context, t *tx) error {
@@ -69,6 +71,9 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 		was, err := loadClaim(ctx, t, r.SessionID)
 		if err != nil {
 			return err
+		}
+		if was != nil && was.ExpiresAt <= l.now && r.LeaveExpired {
+			return nil
 		}
 		if was != nil {
 			free, err := l.free(ctx, was, r.WorkerID)

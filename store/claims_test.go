@@ -47,6 +47,23 @@ func TestClaim_Leases(t *testing.T) {
 			storetest.MustAppend(t, s, r.Claim, "", &journal.PlanUpdated{})
 		})
 
+		t.Run("leaves an expired claim to who ends first what it left", func(t *testing.T) {
+			r := storetest.MustRun(t, s, "w1")
+			r.MustDispatched(t, s, journal.EffectEffect)
+			must(t, s.ExpireClaim(t.Context(), r.Claim))
+			req := claimRequest(r.Session, "w2")
+			req.LeaveExpired = true
+			if c, err := s.Claim(t.Context(), req); err != nil || c != nil {
+				t.Fatalf("got %v, %v", c, err)
+			}
+			if seen, err := s.ExpiredClaim(t.Context(), r.Session); err != nil || seen == nil || seen.ExecutionID != r.Claim.ExecutionID {
+				t.Errorf("the expired claim is %v, %v; want it as it was", seen, err)
+			}
+			if st := storetest.MustState(t, s, r.Session); st.Unknowns() != 0 {
+				t.Error("something was concluded about what may still run")
+			}
+		})
+
 		t.Run("re-enters its own lease that has nothing in the air", func(t *testing.T) {
 			for _, phase := range []journal.Phase{journal.PhaseReady, journal.PhaseSafe} {
 				r := storetest.MustRun(t, s, "w1")
