@@ -29,7 +29,7 @@ type State struct {
 	Attempts        []string   `json:"attempts,omitempty"` // in flight
 	UnknownAttempts []string   `json:"unknown_attempts,omitempty"`
 	Retry           *Retry     `json:"retry,omitempty"`
-	Recoveries      int        `json:"recoveries,omitempty"` // of the open turn, since its last settled step (REC-11)
+	Recoveries      int        `json:"recoveries,omitempty"` // of the open turn since its last settled step, or of its opening (REC-11)
 	LatestAssistant string     `json:"latest_assistant,omitempty"`
 	Usage           Usage      `json:"usage"`
 
@@ -362,9 +362,7 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.Usage.OutputTokens += b.Usage.OutputTokens
 		s.Usage.CostUSD += b.Usage.CostUSD
 	case *StepRecovered:
-		if s.TurnOpen() {
-			s.Recoveries++
-		}
+		s.Recoveries++ // before a turn is open, too: it may be the opening that fails
 	}
 }
 

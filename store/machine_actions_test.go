@@ -405,7 +405,7 @@ func (m *machine) resolve(s *model) {
 // continued starts the turn that the store has started.
 func (m *machine) continued(s *model) {
 	s.blocked, s.held = false, false
-	if s.turn != "" || s.turns == 0 {
+	if s.turn != "" || s.turns == 0 || s.completed {
 		s.recoveries = 0
 		return
 	}

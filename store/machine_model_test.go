@@ -101,7 +101,7 @@ func (m *model) dropClaim() {
 func (m *model) recover(now int64) {
 	event := !m.safe
 	m.dropClaim()
-	if event && m.turn != "" {
+	if event {
 		m.recoveries++
 	}
 	for _, id := range m.inState(journal.CallIsDispatched) {
@@ -187,7 +187,7 @@ func (m *model) differs(st *journal.State, claim *journal.Claim) string {
 		return fmt.Sprintf("blocked is %v, the model's %v", st.Blocked != nil, m.blocked)
 	case (st.TurnOpen() && st.Interrupt != nil) != m.interrupted:
 		return fmt.Sprintf("interrupted is %v, the model's %v", st.Interrupt != nil, m.interrupted)
-	case m.turn != "" && st.Recoveries != m.recoveries:
+	case st.Recoveries != m.recoveries:
 		return fmt.Sprintf("%d recoveries, the model's %d", st.Recoveries, m.recoveries)
 	case !slices.Equal(admitted, wantAdmitted):
 		return fmt.Sprintf("%v wait, the model's %v", admitted, wantAdmitted)

@@ -156,7 +156,7 @@ func (l *locked) blockIfRepeated(ctx context.Context) error {
 	}
 	return l.append(ctx, journal.Server(), &journal.SessionBlocked{
 		Cause: journal.BlockRecovery, UnblockedBy: "continue",
-		Detail: "The server was lost, or failed, three times in this turn without a step being finished in between. It is not tried again by itself.",
+		Detail: "The server was lost, or failed, three times here without a step being finished in between. It is not tried again by itself.",
 	})
 }
 

@@ -358,6 +358,36 @@ func TestRecover_ThirdOfATurnBlocks(t *testing.T) {
 	})
 }
 
+// What fails before its turn is open is not tried for ever either, and *continue*
+// goes on with the prompts that wait: no turn is unfinished.
+//
+// proves REC-11 PRO-6
+func TestRecover_ThirdBeforeATurnBlocks(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		end(t, s, r.Claim, journal.Completed, true)
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "again", journal.Queue)
+		for i := range journal.MaxRecoveries {
+			if st := storetest.MustState(t, s, r.Session); st.Blocked != nil {
+				t.Fatalf("blocked after %d", i)
+			}
+			storetest.MustLose(t, s, storetest.MustClaim(t, s, r.Session, "w"))
+		}
+		if st := storetest.MustState(t, s, r.Session); st.Blocked == nil || st.Blocked.Cause != journal.BlockRecovery {
+			t.Fatalf("not blocked: %+v", st)
+		}
+		must(t, s.Continue(t.Context(), r.Owner, r.Session, nil))
+		if st := storetest.MustState(t, s, r.Session); st.Blocked != nil || st.TurnOpen() || st.Turn.Number != 1 {
+			t.Errorf("after continue: %+v, want nothing but the block lifted", st)
+		}
+		storetest.MustPromote(t, s, storetest.MustClaim(t, s, r.Session, "w"))
+		if st := storetest.MustState(t, s, r.Session); !st.TurnOpen() || st.Recoveries != 0 {
+			t.Errorf("the prompt's turn: %+v, want it open, with nothing counted", st)
+		}
+	})
+}
+
 func TestEvidence_OfAWorkerThatComesBack(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {

@@ -137,8 +137,8 @@ func (l *locked) continueTurn(ctx context.Context, owner string, limits *journal
 	if err := l.append(ctx, journal.User(owner), &journal.ContinuationRequested{Limits: limits}); err != nil {
 		return err
 	}
-	if l.st.TurnOpen() || l.st.Turn == nil { // blocked in mid-turn: the same turn goes on
-		return nil
+	if l.st.TurnOpen() || l.st.Turn == nil || l.st.Turn.Outcome == journal.Completed {
+		return nil // blocked: the same turn goes on, or the inputs do
 	}
 	last := l.st.Turn.ID
 	return l.append(ctx, journal.User(owner), &journal.TurnStarted{TurnID: NewID("trn"), Cause: journal.CauseContinuation, Continues: &last})
