@@ -249,6 +249,7 @@ type (
 	Process struct {
 		Host         string `json:"host"`
 		BootID       string `json:"boot_id"`
+		PIDs         string `json:"pid_namespace,omitempty"`
 		PID          int    `json:"pid"`
 		PGID         int    `json:"pgid"`
 		StartedTicks uint64 `json:"started_ticks"`

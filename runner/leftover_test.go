@@ -162,6 +162,49 @@ func TestRunner_SlowRecoveryDelaysNoOther(t *testing.T) {
 	})
 }
 
+// Of a command of another boot it is certain that it runs no more if the lost
+// worker's state folder is ours: another host may have the same name.
+//
+// proves COO-7 LEA-11 CAL-7
+func TestRunner_SaysOfAnotherBootWhatItKnows(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		want := map[string]string{}
+		for name, tt := range map[string]struct{ host, folder, want string }{
+			"this folder":         {host, b.opts.StateFolderID, "runs no more"},
+			"another of our name": {host, "fld_elsewhere", "may still be running there"},
+			"another name":        {"elsewhere", b.opts.StateFolderID, "may still be running there"},
+		} {
+			id := b.session(steps("true"))
+			c, err := s.Claim(t.Context(), store.ClaimRequest{SessionID: id, WorkerID: "wrk_dead", StateFolderID: tt.folder, Lease: time.Hour})
+			if err != nil || c == nil {
+				t.Fatalf("%s: claim: %v %v", name, c, err)
+			}
+			turn, call := storetest.MustPromote(t, s, c), store.NewID("call")
+			storetest.MustAppend(t, s, c, journal.PhaseUncertain,
+				&journal.CallProposed{CallID: call, TurnID: turn, Key: "k", Tool: "shell", Input: []byte(`{}`), InputSHA256: journal.Hash(name), Effect: journal.EffectEffect},
+				&journal.CallDispatched{CallID: call, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule}, Process: &journal.Process{Host: tt.host, BootID: "another", PID: 7, PGID: 7, StartedTicks: 1}})
+			if err := s.ExpireClaim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			want[id] = tt.want
+		}
+		b.start()
+		for id, want := range want {
+			b.untilState(id, journal.StateUncertain)
+			evidence := storetest.Body[*journal.CallUnknown](t, storetest.Events(t, s, id)).Evidence
+			if len(evidence) == 0 || !strings.Contains(evidence[len(evidence)-1].Text, want) {
+				t.Errorf("the evidence is %+v, want that it %s", evidence, want)
+			}
+		}
+	})
+}
+
 // A server that stops while it waits for the end of what a lost execution left
 // concludes nothing about it.
 //

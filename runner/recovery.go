@@ -95,7 +95,7 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	evidence := map[string][]journal.Evidence{}
 	for _, call := range calls {
 		if call.Process != nil {
-			evidence[call.ID] = []journal.Evidence{r.endLeftover(ctx, call)}
+			evidence[call.ID] = []journal.Evidence{r.endLeftover(ctx, c, call)}
 		}
 	}
 	recovered, err := r.store.Recover(ctx, store.Recovery{Claim: c, Evidence: evidence})
@@ -143,28 +143,31 @@ func (r *Runner) recoverExpired(ctx context.Context, session string) error {
 
 // endLeftover ends the processes of a call that its execution left on this host,
 // and says what is known of them.
-func (r *Runner) endLeftover(ctx context.Context, call *journal.Call) journal.Evidence {
+func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal.Call) journal.Evidence {
 	p := *call.Process
 	since := time.UnixMilli(call.DispatchedAt).UTC().Format(time.RFC3339)
-	if boot, err := tool.BootID(); err != nil || boot != p.BootID {
-		if p.Host == r.host && p.BootID != "" {
-			return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. That host was started anew since, so it runs no more.", p.Host, p.PID, since)}
-		}
-		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. It may still be running there.", p.Host, p.PID, since)}
+	says := func(format string, args ...any) journal.Evidence {
+		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. ", p.Host, p.PID, since) + fmt.Sprintf(format, args...)}
 	}
 	killed, err := tool.KillCall(ctx, call.ID, call.N, tool.Process(p), r.o.RecoverGrace)
 	switch {
+	case errors.Is(err, tool.ErrOtherBoot) && p.Host == r.host && c.StateFolderID == r.o.StateFolderID:
+		// A name and a boot id alone could be another host's of the same name. The
+		// folder's lock proves that this is where the lost worker was (LEA-11).
+		return says("That host was started anew since, so it runs no more.")
+	case errors.Is(err, tool.ErrOtherHost), errors.Is(err, tool.ErrOtherBoot):
+		return says("It may still be running there.")
 	case err != nil:
 		if ctx.Err() == nil { // else the server stops, and concludes nothing
 			r.log.Error("end what a lost execution left", slog.String("call", call.ID), slog.Any("error", err))
 		}
-		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. Some of its processes could not be ended: it may still be running.", p.PID, since)}
+		return says("Some of its processes could not be ended: it may still be running.")
 	case killed == 1:
-		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. One of its processes was still running when the execution was recovered, and was ended.", p.PID, since)}
+		return says("One of its processes was still running when the execution was recovered, and was ended.")
 	case killed > 1:
-		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. %d of its processes were still running when the execution was recovered, and were ended.", p.PID, since, killed)}
+		return says("%d of its processes were still running when the execution was recovered, and were ended.", killed)
 	}
-	return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on this host as pid %d since %s. None of its processes was running any more when the execution was recovered.", p.PID, since)}
+	return says("None of its processes was running any more when the execution was recovered.")
 }
 
 // unblock lets sessions go on whose cause for parking is gone here.

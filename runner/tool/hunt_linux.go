@@ -16,14 +16,19 @@ import (
 // still runs can't be told here.
 var ErrOtherHost = errors.New("process belongs to another host")
 
+// ErrOtherBoot says that a process was started in another boot: none of this one
+// is its. Whether it still runs depends on whether that was a boot of this host.
+var ErrOtherBoot = errors.New("process belongs to another boot")
+
 // KillCall ends what the nth dispatch of a dead server's call left on this host:
 // TERM, grace (0: 5 s), KILL. It returns how many processes there were that are gone now.
 //
-// p are the facts journalled with the dispatch. Of another boot nothing can be
-// alive: (0, nil). The group counts as the call's only if its leader has p's
+// p are the facts journalled with the dispatch. The group counts as the call's only if its leader has p's
 // start time, or if a member carries the dispatch's markers; processes that carry
 // them are found wherever they are. So a reused pid is never hit, nothing older
-// than the call, and nothing that a later dispatch of it has begun. Errors: ErrOtherHost; no facts in p; survivors; the
+// than the call, and nothing that a later dispatch of it has begun. Errors: ErrOtherHost, also
+// for a process of this kernel whose pids are others (a container's); ErrOtherBoot;
+// no facts in p; survivors; the
 // cause of ctx, which ends the wait between TERM and KILL and so may leave
 // processes. The caller sees to it that this process doesn't run the same
 // dispatch.
@@ -42,7 +47,9 @@ func KillCall(ctx context.Context, callID string, n int, p Process, grace time.D
 	case p.Host != "" && p.Host != host:
 		return 0, fmt.Errorf("end call %s: %w: %s", callID, ErrOtherHost, p.Host)
 	case p.BootID != boot:
-		return 0, nil
+		return 0, fmt.Errorf("end call %s: %w", callID, ErrOtherBoot)
+	case p.PIDs != "" && p.PIDs != pidNamespace(): // before the version that wrote it down, nothing tells
+		return 0, fmt.Errorf("end call %s: %w: its pids are those of %s", callID, ErrOtherHost, p.PIDs)
 	}
 	if grace <= 0 {
 		grace = defaultGrace

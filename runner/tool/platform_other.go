@@ -18,6 +18,9 @@ import (
 // still runs can't be told here.
 var ErrOtherHost = errors.New("process belongs to another host")
 
+// ErrOtherBoot says that a process was started in another boot.
+var ErrOtherBoot = errors.New("process belongs to another boot")
+
 // Degraded says in sentences what this platform can't do.
 func Degraded() []string {
 	return []string{

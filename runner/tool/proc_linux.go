@@ -22,6 +22,17 @@ func BootID() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
+// pidNamespace names the pids that this process sees: two containers on one
+// kernel have the same boot id, maybe the same host name, and other pids. "" if
+// it can't be told.
+func pidNamespace() string {
+	name, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // StartTicks returns when a process started, in clock ticks after boot. A pid
 // and its start time name one process for ever; a pid alone doesn't. The
 // error is fs.ErrNotExist if there is none.
@@ -44,7 +55,7 @@ func processOf(pid int) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("read host name: %w", err)
 	}
-	return Process{Host: host, BootID: boot, PID: pid, PGID: pid, StartedTicks: ticks}, nil
+	return Process{Host: host, BootID: boot, PIDs: pidNamespace(), PID: pid, PGID: pid, StartedTicks: ticks}, nil
 }
 
 // proc is what /proc/<pid>/stat tells of a process.

@@ -159,9 +159,10 @@ func TestKillCall_HitsNobodyElse(t *testing.T) {
 		change  func(*Process)
 		failure error
 	}{
-		"another boot": {spec.CallID, 0, func(p *Process) { p.BootID = "another" }, nil},
-		"reused pid":   {"call-of-old", 0, func(p *Process) { p.StartedTicks-- }, nil},
-		"another host": {spec.CallID, 0, func(p *Process) { p.Host = "elsewhere" }, ErrOtherHost},
+		"another boot":      {spec.CallID, 0, func(p *Process) { p.BootID = "another" }, ErrOtherBoot},
+		"reused pid":        {"call-of-old", 0, func(p *Process) { p.StartedTicks-- }, nil},
+		"another host":      {spec.CallID, 0, func(p *Process) { p.Host = "elsewhere" }, ErrOtherHost},
+		"another container": {spec.CallID, 0, func(p *Process) { p.PIDs = "pid:[1]" }, ErrOtherHost},
 		// What it left is gone, its number is another's; the call itself runs again.
 		"earlier dispatch": {spec.CallID, 1, func(p *Process) { p.StartedTicks-- }, nil},
 	} {

@@ -86,6 +86,7 @@ type Piece struct {
 type Process struct {
 	Host         string `json:"host"`
 	BootID       string `json:"boot_id"`
+	PIDs         string `json:"pid_namespace,omitempty"` // in which PID and PGID name it
 	PID          int    `json:"pid"`
 	PGID         int    `json:"pgid"`
 	StartedTicks uint64 `json:"started_ticks"` // clock ticks after boot
