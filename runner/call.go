@@ -89,36 +89,40 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	x := &execution{t: t, callID: c.ID, ctx: ctx}
+	x := &execution{t: t, callID: c.ID, ctx: ctx, cancel: cancel}
 	cmd, err := tool.Prepare(x.spec(in, c.N+1))
 	if err != nil {
 		return t.settleUnstarted(ctx, c, err)
 	}
-	ran := false
-	defer func() {
-		if !ran {
-			cmd.Abandon()
-		}
-	}()
+	defer cmd.Abandon() // does nothing once it has run
 	if err := t.dispatch(ctx, c, by, journal.Process(cmd.Process())); err != nil {
 		return err
 	}
+	return x.finish(cmd)
+}
+
+// finish runs a command that was dispatched and records what became of it.
+func (x *execution) finish(cmd *tool.Command) error {
 	// Suspended between the commit and here, past the lease? Then it may be
-	// somebody else's by now, and what has not begun must not begin.
-	if err := t.run.trust.wait(t.run.ctx); err != nil {
+	// somebody else's by now, and what has not begun must not begin. Of a stop it
+	// is known, too, that nothing has run: the gate stays closed, and that is settled.
+	run := x.t.run
+	switch err := run.trust.wait(run.ctx); {
+	case errors.Is(err, ErrLeaseLost):
 		return err
+	case err != nil:
+		x.cancel(err)
 	}
 	store.Crash("call.before_run")
-	ran = true
-	result := x.drive(cmd, cancel)
+	result := x.drive(cmd)
 	store.Crash("call.before_settle")
-	if cause := context.Cause(t.run.ctx); errors.Is(cause, ErrLeaseLost) {
+	if cause := context.Cause(run.ctx); errors.Is(cause, ErrLeaseLost) {
 		return cause
 	}
 	if err := x.fenced(); err != nil {
 		return err
 	}
-	return t.settle(ctx, x, result)
+	return x.t.settle(x.ctx, x, result)
 }
 
 // dispatch commits that the call is about to start, with the facts by which its
@@ -190,6 +194,7 @@ type execution struct {
 	t      *Turn
 	callID string
 	ctx    context.Context
+	cancel context.CancelCauseFunc // ends ctx
 
 	bounded bool // its time is the bound of a call (COO-5), not one that the agent set
 
@@ -239,9 +244,9 @@ func (x *execution) fenced() error {
 }
 
 // drive runs the command and watches for interrupts, lease loss and shutdown.
-func (x *execution) drive(cmd *tool.Command, cancel context.CancelCauseFunc) tool.Result {
+func (x *execution) drive(cmd *tool.Command) tool.Result {
 	run := x.t.run
-	run.executing(cancel)
+	run.executing(x.cancel)
 	defer run.executing(nil)
 	watching, stop := context.WithCancel(x.ctx)
 	var wg sync.WaitGroup
