@@ -205,3 +205,32 @@ func TestRunner_ContinueAsksAgainWhatNeverStarted(t *testing.T) {
 		}
 	})
 }
+
+// A step that could not be started has no outcome: *continue* tries it again.
+//
+// proves PRO-6 CAL-7
+func TestRunner_ContinueTriesAgainWhatCouldNotStart(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		env := b.opts.Env
+		b.opts.Env = []string{"PATH=" + b.dir} // there is no shell
+		first := b.start()
+		id := b.session(steps("echo a >> log", "echo b >> log"))
+		v := b.untilState(id, journal.StateFailed)
+		if !strings.Contains(v.State.Turn.Reason, "could not be started") || !strings.Contains(v.State.Turn.Reason, "tries it again") {
+			t.Errorf("the turn says %q", v.State.Turn.Reason)
+		}
+		first.Stop()
+		b.opts.Env = env
+		b.opts.WorkerID += "2"
+		b.start()
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		if got := b.file("log"); got != "a\nb\n" {
+			t.Errorf("log %q, want each step once", got)
+		}
+	})
+}

@@ -127,7 +127,7 @@ func place(t *runner.Turn, blocks []block, seq, opened int64) int {
 }
 
 // follow finds where a block stands. It is proposed again after did_not_happen,
-// and when its call was cancelled in an earlier turn before it ever started:
+// and when its call was cancelled, or could not be started, in an earlier turn:
 // nothing of it can be repeated, and the person continues the unfinished turn.
 func (m *mission) follow(key string) {
 	for n := 2; ; n++ {
@@ -152,8 +152,12 @@ func again(c *journal.Call, turn string) bool {
 	case c.State == journal.CallIsUnknown:
 		return c.Resolution != nil && c.Resolution.Outcome == journal.DidNotHappen
 	}
-	return c.State == journal.CallCancelled && c.N == 0 && c.TurnID != turn
+	return (c.State == journal.CallCancelled || c.State == journal.CallFailed) && c.N == 0 && c.TurnID != turn
 }
+
+// unstarted reports that a call has failed without ever running: a full disk, or
+// a shell that isn't there, is no outcome of the step.
+func unstarted(c *journal.Call) bool { return c.State == journal.CallFailed && c.N == 0 }
 
 func base(key string) string {
 	for i := len(key) - 1; i >= 0; i-- {
@@ -218,7 +222,11 @@ func (m *mission) result(at int, failed bool) runner.Result {
 	if !failed {
 		return runner.Result{}
 	}
-	return runner.Result{Failed: fmt.Sprintf("Step %d of %d (%s) %s. Continue goes on after it.", at+1, len(m.blocks), m.blocks[at].Name, how(m.calls[at]))}
+	then := "Continue goes on after it."
+	if unstarted(m.calls[at]) {
+		then = "Nothing of it has run. Continue tries it again."
+	}
+	return runner.Result{Failed: fmt.Sprintf("Step %d of %d (%s) %s. %s", at+1, len(m.blocks), m.blocks[at].Name, how(m.calls[at]), then)}
 }
 
 func how(c *journal.Call) string {
