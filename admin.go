@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"holdfast/handlers"
@@ -128,12 +129,33 @@ type linkFlags struct {
 	PublicURL string `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
 }
 
+// Validate is called by kong before anything is done: a link that leads nowhere
+// would be spent for nothing.
+func (l linkFlags) Validate() error { return checkPublicURL(l.PublicURL) }
+
 func (l linkFlags) print(s streams, code string) {
-	base := "http://" + l.Addr
-	if l.PublicURL != "" {
-		base = strings.TrimSuffix(l.PublicURL, "/")
+	s.say("%s/login?code=%s\n", baseURL(l.PublicURL, l.Addr), code)
+}
+
+// checkPublicURL refuses what no browser could have as the address of a server:
+// cookies, the check of origins and printed links are made of it.
+func checkPublicURL(raw string) error {
+	if raw == "" {
+		return nil
 	}
-	s.say("%s/login?code=%s\n", base, code)
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return usageError{"--public-url must be an address such as https://holdfast.example"}
+	}
+	return nil
+}
+
+// baseURL is what printed links begin with.
+func baseURL(public, addr string) string {
+	if public != "" {
+		return strings.TrimSuffix(public, "/")
+	}
+	return "http://" + addr
 }
 
 type userAddCmd struct {
@@ -251,6 +273,10 @@ func (t *tokenNewCmd) Run(ctx context.Context, c *common, s streams) error {
 	life, err := days(t.Expires)
 	if err != nil {
 		return err
+	}
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if t.Name = strings.TrimSpace(t.Name); t.Name == "" || len(t.Name) > 200 || strings.ContainsFunc(t.Name, odd) {
+		return usageError{"--name says in up to 200 bytes of one line what the token is for"}
 	}
 	return with(ctx, c, s, func(st *store.Store) error {
 		user, err := st.UserByEmail(ctx, strings.ToLower(t.Email))

@@ -47,7 +47,7 @@ func (c *serveCmd) check() error {
 	case c.PublicURL != "" && !isOrigin(c.PublicURL):
 		return usageError{fmt.Sprintf("--public-url %s must be a scheme and a host, such as https://holdfast.example", c.PublicURL)}
 	}
-	return nil
+	return checkPublicURL(c.PublicURL)
 }
 
 // isOrigin tells whether an address is one at whose root a browser can find this
@@ -202,10 +202,7 @@ func loopback(host string) bool {
 
 // announce prints what a person needs to know, and where to click.
 func (sv *server) announce(ctx context.Context, s streams) error {
-	base := "http://" + sv.ln.Addr().String()
-	if sv.cmd.PublicURL != "" {
-		base = strings.TrimSuffix(sv.cmd.PublicURL, "/")
-	}
+	base := baseURL(sv.cmd.PublicURL, sv.ln.Addr().String())
 	database, err := sv.c.databaseURL()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"holdfast/journal"
 )
@@ -24,8 +25,11 @@ const userColumns = "id, email, password_hash, disabled = 1 AS disabled, created
 // Email is the one spelling of an address under which a user is found. Code: unprocessable.
 func Email(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
-	at := strings.IndexByte(s, '@')
-	if at < 1 || at == len(s)-1 || len(s) > 254 || strings.ContainsAny(s, " \t\r\n\x00<>\"") {
+	local, domain, _ := strings.Cut(s, "@")
+	odd := func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("<>\",;", r)
+	}
+	if local == "" || domain == "" || strings.Contains(domain, "@") || len(s) > 254 || strings.ContainsFunc(s, odd) {
 		return "", journal.Errorf(journal.Unprocessable, "That is not an email address.").Typed("bad-email")
 	}
 	return s, nil
