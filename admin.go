@@ -40,10 +40,15 @@ func openAdmin(ctx context.Context, c *common, s streams, makes bool) (*store.St
 
 // shown is a database's address without its password.
 func shown(database string) string {
-	if u, err := url.Parse(database); err == nil && u.User != nil {
-		return u.Redacted()
+	u, err := url.Parse(database)
+	if err != nil || !store.IsPostgres(database) {
+		return database
 	}
-	return database
+	if q := u.Query(); q.Has("password") { // the driver takes it there, too
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
 }
 
 // makeJournal creates or migrates the journal while no server owns it.

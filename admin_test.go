@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,6 +38,25 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	} {
 		if code, errs := holdfast(tt.args...); code != tt.want || (code != exitDone && strings.Count(errs, "\n") == 0) {
 			t.Errorf("%q: exit %d, want %d: %s", tt.args, code, tt.want, errs)
+		}
+	}
+}
+
+// proves OWN-3
+func TestSecretsOf_TheJournal(t *testing.T) {
+	t.Setenv("SOME_TOKEN", "not-for-the-journal")
+	for database, want := range map[string]string{
+		"postgres://u:longer-than-seven@h/db":          "longer-than-seven",
+		"postgres://u@h/db?password=longer-than-seven": "longer-than-seven",
+		"postgres://u:dev@h/db":                        "", // it would hide /dev
+		filepath.Join("some", "file.db"):               "",
+	} {
+		secrets := secretsOf(database, nil)
+		if !slices.Contains(secrets, "not-for-the-journal") || slices.Contains(secrets, "dev") || slices.Contains(secrets, "longer-than-seven") != (want != "") {
+			t.Errorf("%s: %q", database, secrets)
+		}
+		if got := shown(database); want != "" && strings.Contains(got, want) || strings.Contains(got, "dev@") {
+			t.Errorf("it is shown as %s", got)
 		}
 	}
 }

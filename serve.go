@@ -145,13 +145,13 @@ func (sv *server) open(ctx context.Context) error {
 
 // secretsOf are the values that are never journalled (OWN-3).
 func secretsOf(database string, names []string) []string {
-	secrets := tool.SecretsFromEnv(os.Environ(), names)
-	if u, err := url.Parse(database); err == nil && u.User != nil {
-		if p, ok := u.User.Password(); ok && p != "" {
-			secrets = append(secrets, p)
-		}
+	environ := os.Environ()
+	if u, err := url.Parse(database); err == nil {
+		p, _ := u.User.Password() // it bears with none
+		// As a variable, so that the same bound holds: a short one would hide ordinary words.
+		environ = append(environ, "DATABASE_PASSWORD="+p, "DATABASE_PASSWORD="+u.Query().Get("password"))
 	}
-	return secrets
+	return tool.SecretsFromEnv(environ, names)
 }
 
 func (sv *server) makeRunner(secrets []string) error {
