@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,10 +172,18 @@ func (t *Turn) settle(ctx context.Context, x *execution, r tool.Result) error {
 	case r.Reason == "" && r.ExitCode != nil && *r.ExitCode == 0:
 		body.State = journal.CallSucceeded
 	}
+	outcome := draft(journal.Server(), body)
 	if len(r.Survivors) > 0 {
-		body.Reason = journal.Cut(fmt.Sprintf("%s; %d processes could not be ended", body.Reason, len(r.Survivors)), 1000)
+		left := fmt.Sprintf("processes that could not be ended: %v", r.Survivors)
+		if c := t.fold.Call(x.callID); r.Reason != "" && c != nil && c.Effect == journal.EffectEffect {
+			// Its end was asked for and not seen: what it does may go on (COO-4, CAL-7).
+			outcome = draft(journal.Server(), &journal.CallUnknown{CallID: x.callID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{
+				Type: "process", Text: journal.Cut(fmt.Sprintf("It was to be ended (%s), but it left %s. It may still be under way.", body.Reason, left), 1000),
+			}}})
+		}
+		body.Reason = journal.Cut(strings.TrimPrefix(body.Reason+"; "+left, "; "), 1000)
 	}
-	err := t.append(ctx, store.Append{Phase: journal.PhaseSafe, Drafts: []journal.Draft{draft(journal.Server(), body)}})
+	err := t.append(ctx, store.Append{Phase: journal.PhaseSafe, Drafts: []journal.Draft{outcome}})
 	store.Crash("call.after_settle")
 	if err != nil {
 		return err

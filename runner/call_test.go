@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,48 @@ import (
 	"holdfast/store/storetest"
 )
 
+// mustDispatch has a command dispatched that waits at its gate.
+func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execution, cmd *tool.Command, owner, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	spaces, err := NewWorkspaces([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(Options{
+		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces,
+		MaxRunning: 1, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour, Env: tool.BaseEnv(os.Environ()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := storetest.MustRun(t, s, r.o.WorkerID)
+	run := newRun(t.Context(), session.Session)
+	run.hold(session.Claim, time.Now(), r.o.Lease)
+	turn, err := r.newTurn(t.Context(), run, session.Claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Shell{Command: "echo never > file", Shell: "sh"}
+	c, err := turn.propose(t.Context(), CallIntent{Key: "k", Input: in, Effect: effect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(run.ctx)
+	t.Cleanup(func() { cancel(nil) })
+	x = &execution{t: turn, callID: c.ID, ctx: ctx, cancel: cancel}
+	spec := x.spec(in, 1)
+	spec.Dir = dir
+	if cmd, err = tool.Prepare(spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cmd.Abandon)
+	if err := turn.dispatch(ctx, c, journal.AllowedBy{Type: journal.AllowedByRule}, journal.Process(cmd.Process())); err != nil {
+		t.Fatal(err)
+	}
+	return x, cmd, session.Owner, filepath.Join(dir, "file")
+}
+
 // A stop that comes between the commit of a dispatch and its start settles the
 // call: nothing of it has run, and that is known.
 //
@@ -22,53 +65,51 @@ import (
 func TestExecution_StoppedBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		dir := t.TempDir()
-		spaces, err := NewWorkspaces([]string{dir})
-		if err != nil {
+		x, cmd, owner, file := mustDispatch(t, s, journal.EffectEffect)
+		x.t.run.cancel(ErrShutdown)
+		if _, err := x.t.conclude(t.Context(), Result{}, x.finish(cmd)); err != nil {
 			t.Fatal(err)
 		}
-		r, err := New(Options{
-			Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces,
-			MaxRunning: 1, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour, Env: tool.BaseEnv(os.Environ()),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		session := storetest.MustRun(t, s, r.o.WorkerID)
-		run := newRun(t.Context(), session.Session)
-		run.hold(session.Claim, time.Now(), r.o.Lease)
-		turn, err := r.newTurn(t.Context(), run, session.Claim)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := Shell{Command: "echo never > file", Shell: "sh"}
-		c, err := turn.propose(t.Context(), CallIntent{Key: "k", Input: in, Effect: journal.EffectEffect})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancelCause(run.ctx)
-		defer cancel(nil)
-		x := &execution{t: turn, callID: c.ID, ctx: ctx, cancel: cancel}
-		spec := x.spec(in, 1)
-		spec.Dir = dir
-		cmd, err := tool.Prepare(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cmd.Abandon()
-		if err := turn.dispatch(ctx, c, journal.AllowedBy{Type: journal.AllowedByRule}, journal.Process(cmd.Process())); err != nil {
-			t.Fatal(err)
-		}
-		run.cancel(ErrShutdown)
-		if _, err := turn.conclude(t.Context(), Result{}, x.finish(cmd)); err != nil {
-			t.Fatal(err)
-		}
-		calls, err := s.Calls(t.Context(), session.Owner, session.Session)
+		calls, err := s.Calls(t.Context(), owner, x.t.run.session)
 		if err != nil || calls[0].State != journal.CallCancelled {
 			t.Errorf("the call is %s, %v; want cancelled", calls[0].State, err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "file")); !os.IsNotExist(err) {
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("it has run: %v", err)
+		}
+	})
+}
+
+// A command that was to be ended and of which something could not be (another
+// user's, say) isn't known to have ended.
+//
+// proves COO-4 CAL-7
+func TestExecution_WhoseProcessesCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		code := 0
+		for _, tt := range []struct {
+			effect journal.Effect
+			result tool.Result
+			want   journal.CallState
+			reason string
+		}{
+			{journal.EffectEffect, tool.Result{Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallIsUnknown, ""},
+			{journal.EffectEffect, tool.Result{Reason: tool.ReasonInterrupted, Survivors: []int{7}}, journal.CallIsUnknown, ""},
+			{journal.EffectRead, tool.Result{Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallFailed, "timeout; processes that could not be ended: [7]"},
+			{journal.EffectEffect, tool.Result{ExitCode: &code, Survivors: []int{7}}, journal.CallSucceeded, "processes that could not be ended: [7]"},
+		} {
+			x, _, owner, _ := mustDispatch(t, s, tt.effect)
+			if err := x.t.settle(t.Context(), x, tt.result); err != nil && !errors.Is(err, errLimit) {
+				t.Fatal(err)
+			}
+			calls, err := s.Calls(t.Context(), owner, x.t.run.session)
+			if err != nil || calls[0].State != tt.want || calls[0].Reason != tt.reason {
+				t.Errorf("%s call, %+v: it is %s (%q), %v; want %s (%q)", tt.effect, tt.result, calls[0].State, calls[0].Reason, err, tt.want, tt.reason)
+			}
+			if tt.want == journal.CallIsUnknown && (len(calls[0].Evidence) == 0 || calls[0].Since != calls[0].DispatchedAt) {
+				t.Errorf("it says nothing of what is left: %+v", calls[0])
+			}
 		}
 	})
 }

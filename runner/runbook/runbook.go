@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/journal"
@@ -237,7 +238,7 @@ func how(c *journal.Call) string {
 		return "was refused: " + c.Reason
 	case c.State == journal.CallCancelled:
 		return "was cancelled"
-	case c.Reason == "timeout":
+	case strings.HasPrefix(c.Reason, "timeout"): // what could not be ended may stand behind it
 		return "took longer than its time limit and was ended"
 	case c.Signal != "":
 		return "was ended by " + c.Signal
