@@ -70,7 +70,7 @@ func TestExecution_StoppedBeforeItsStart(t *testing.T) {
 		if _, err := x.t.conclude(t.Context(), Result{}, x.finish(cmd)); err != nil {
 			t.Fatal(err)
 		}
-		calls, err := s.Calls(t.Context(), owner, x.t.run.session)
+		calls, err := s.Calls(t.Context(), owner, x.t.run.session, 0)
 		if err != nil || calls[0].State != journal.CallCancelled {
 			t.Errorf("the call is %s, %v; want cancelled", calls[0].State, err)
 		}
@@ -103,7 +103,7 @@ func TestExecution_WhoseProcessesCannotBeEnded(t *testing.T) {
 			if err := x.t.settle(t.Context(), x, tt.result); err != nil && !errors.Is(err, errLimit) {
 				t.Fatal(err)
 			}
-			calls, err := s.Calls(t.Context(), owner, x.t.run.session)
+			calls, err := s.Calls(t.Context(), owner, x.t.run.session, 0)
 			if err != nil || calls[0].State != tt.want || calls[0].Reason != tt.reason {
 				t.Errorf("%s call, %+v: it is %s (%q), %v; want %s (%q)", tt.effect, tt.result, calls[0].State, calls[0].Reason, err, tt.want, tt.reason)
 			}
