@@ -111,6 +111,9 @@ var starters = map[string]string{
 	"scripts/gotest/*.go": "reads a test run, joined before the counts",
 }
 
+// cleaner is the file that makes SafeHTML by a filter, and has the one templ.Raw.
+const cleaner = "views/components/safehtml.go"
+
 // backgrounds are the files that may begin a context of their own; main.go and
 // tests may always.
 var backgrounds = map[string]string{
@@ -307,6 +310,7 @@ func checkSource(file string, src []byte) []string {
 	v.starts = isTest || listed(starters, file)
 	v.begins = isTest || file == "main.go" || path.Base(file) == "main.go" && under(file, "scripts") || listed(backgrounds, file)
 	v.clock = isTest || !under(file, "journal")
+	v.cleans = file == cleaner
 	ast.Inspect(f, v.visit)
 
 	var bad []string
@@ -353,6 +357,8 @@ type visitor struct {
 	starts bool // may start goroutines
 	begins bool // may begin a context
 	clock  bool // may read the clock
+	cleans bool // may trust markup, once
+	raws   int
 	bad    []found
 }
 
@@ -375,6 +381,11 @@ func (v *visitor) visit(n ast.Node) bool {
 		// A WaitGroup's or errgroup's Go starts one as well.
 		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" && len(n.Args) == 1 && !v.starts {
 			v.say(n.Pos(), "starts a goroutine by .Go: see starters in arch_test.go")
+		}
+	case *ast.CompositeLit:
+		// An empty one is harmless.
+		if id, ok := n.Type.(*ast.Ident); ok && id.Name == "SafeHTML" && len(n.Elts) > 0 && !v.cleans {
+			v.say(n.Pos(), "makes SafeHTML: only clean does, by a filter")
 		}
 	case *ast.SelectorExpr:
 		if x, ok := n.X.(*ast.Ident); ok {
@@ -402,7 +413,9 @@ func (v *visitor) use(pos token.Pos, name string) {
 			v.say(pos, "%s: the domain has no clock; times are given to it", name)
 		}
 	case "github.com/a-h/templ.Raw":
-		v.say(pos, "templ.Raw: only text that was cleaned may be trusted, by its type")
+		if v.raws++; !v.cleans || v.raws > 1 {
+			v.say(pos, "templ.Raw: only text that was cleaned may be trusted, by its type, in one function")
+		}
 	}
 }
 
@@ -502,6 +515,10 @@ func TestArchitecture_SourceGuardsCanFail(t *testing.T) {
 		{"journal/claim.go", "package x\n\nimport \"time\"\n\nvar d = time.Second\n", ""},
 		{"store/claims.go", "package x\n\nimport \"time\"\n\nvar n = time.Now()\n", ""},
 		{"views/pages/a_templ.go", "package x\n\nimport \"github.com/a-h/templ\"\n\nvar r = templ.Raw(\"\")\n", "templ.Raw"},
+		{"views/components/entry.go", "package x\n\nvar h = SafeHTML{\"<b>\"}\n", "makes SafeHTML"},
+		{"views/components/entry.go", "package x\n\nvar h = SafeHTML{}\n", ""},
+		{cleaner, "package x\n\nimport \"github.com/a-h/templ\"\n\nvar r = templ.Raw(\"\")\n", ""},
+		{cleaner, "package x\n\nimport \"github.com/a-h/templ\"\n\nvar r, s = templ.Raw(\"\"), templ.Raw(\"\")\n", "templ.Raw"},
 		{"views/pages/a.templ", "package x\n\ntempl a() {\n\t@templ.Raw(x)\n}\n", "templ.Raw"},
 		{"views/pages/a.templ", "package x\n\ntempl a() {\n\t<p>raw</p>\n}\n", ""},
 		{"store/claims.go", "package x\n\nfunc {\n", "expected"},

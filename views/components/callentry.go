@@ -169,18 +169,20 @@ func settleReason(reason string) string {
 
 // output is what a row shows of a call's output: nothing, unless it is the row
 // where the pieces of this window belong.
-func (d *drawer) output(seq int64, call string, open bool) *Output {
+func (d *drawer) output(seq int64, call string, failed bool) *Output {
 	p := d.pieces[call]
 	c := d.Calls[call]
 	if p == nil || p.home != seq || (p.text.Len() == 0 && (c == nil || c.OutputBytes == 0)) {
 		return nil
 	}
-	o := &Output{CallID: call, Label: "Output", Bytes: int64(p.text.Len()), Open: open || call == d.latest}
+	label := "Output"
 	if c != nil {
-		o.Label = "Output of " + NewCallTitle(c.Tool, CallPayload(c))
+		label = "Output of " + NewCallTitle(c.Tool, CallPayload(c))
+	}
+	o := NewOutput(call, label, p.text.String(), failed)
+	if c != nil {
 		o.Pieces = c.OutputBytes > o.Bytes
 		o.Bytes, o.Dropped = max(c.OutputBytes, o.Bytes), c.DroppedBytes
 	}
-	o.First, o.Last, o.Left = HeadTail(Uncoloured(p.text.String()), headLines, tailLines)
-	return o
+	return &o
 }

@@ -13,8 +13,6 @@ import (
 const (
 	proseBytes  = 16 << 10
 	opaqueBytes = 2 << 10
-	headLines   = 20
-	tailLines   = 40
 )
 
 // Window is a piece of a journal with what stands beside it, on one snapshot.
@@ -46,18 +44,6 @@ type Entry struct {
 // EntryID is the id of an entry's row.
 func EntryID(seq int64) string { return fmt.Sprintf("j-%d", seq) }
 
-// Output is the bounded output of a call, with where all of it is.
-type Output struct {
-	CallID      string
-	Label       string
-	First, Last string
-	Left        int // lines between
-	Bytes       int64
-	Dropped     int64
-	Pieces      bool // only what stands in this window
-	Open        bool
-}
-
 // Entries draws every event of the window, one row each (RDR-4): never an error
 // (JRN-7). Pieces of one output or one message are told where they end.
 func Entries(w Window) []Entry {
@@ -84,7 +70,6 @@ func Entries(w Window) []Entry {
 type drawer struct {
 	Window
 	pieces map[string]*pieces
-	latest string // the call that was last in the window
 }
 
 // pieces are the parts of one output or message that stand in the window, and
@@ -121,9 +106,6 @@ func (d *drawer) collect(seq int64, body journal.Body) {
 		d.settle(seq, b.CallID)
 	case *journal.CallUnknown:
 		d.settle(seq, b.CallID)
-	}
-	if id := journal.CallOf(body); id != "" {
-		d.latest = id
 	}
 }
 

@@ -175,11 +175,15 @@ func TestEntries_OutputStandsOnce(t *testing.T) {
 		}
 		doc := render(t, components.JournalRow(list[len(list)-1], now))
 		out := doc.Find(`[data-testid="output"]`)
-		if n := strings.Count(out.Text(), "line "); n != 60 || !strings.Contains(text(out), "line 0 ") || !strings.Contains(text(out), "line 99") {
-			t.Errorf("%s: %d lines, want the first 20 and the last 40", name, n)
+		if got := text(out.Find(`[data-testid="output-last"]`)); !strings.HasPrefix(got, "line 94 ") || !strings.HasSuffix(got, "line 99") {
+			t.Errorf("%s: what stands open is %q, want the last 6 lines", name, got)
 		}
-		if !strings.Contains(text(out), "40 lines left out here") || out.Find(`a[href="/calls/call_1/output"]`).Length() != 1 {
-			t.Errorf("%s: it isn't said what is left out and where all of it is: %s", name, text(out))
+		folded := out.Find("details:not([open])")
+		if got := text(folded); strings.Count(folded.Find("pre").Text(), "line ") != 94 || !strings.HasPrefix(got, "Show 94 lines before these") {
+			t.Errorf("%s: folded is %q, want the first 94 lines", name, got)
+		}
+		if !strings.Contains(text(out), "Last 6 of 100 lines, 790 bytes") || out.Find(`a[href="/calls/call_1/output"]`).Length() != 1 || out.Find(`a[href="/calls/call_1/output?download=1"]`).Length() != 1 {
+			t.Errorf("%s: it isn't said how much there is and where all of it is: %s", name, text(out))
 		}
 		if out.Find("pre[tabindex='0'][aria-label]").Length() != 2 {
 			t.Errorf("%s: the output can't be reached by keyboard", name)

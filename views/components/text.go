@@ -3,6 +3,7 @@ package components
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -99,27 +100,77 @@ func Lines(s string) int {
 // maxLine is where a line of output is cut (ux: 2,000 characters).
 const maxLine = 2000
 
+// cutLine bounds a line, and says how much of it is left out. A sequence of
+// colour isn't cut in its midst, and what it colours ends with the line.
 func cutLine(line string) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	head := strings.TrimSuffix(journal.Cut(line, maxLine), "…")
-	return head + "… " + Bytes(int64(len(line)-len(head))) + " more on this line"
+	end, n := len(line), 0
+	for i := range line {
+		if n == maxLine {
+			end = i
+			break
+		}
+		n++
+	}
+	if end == len(line) {
+		return line
+	}
+	if esc := strings.LastIndexByte(line[:end], '\x1b'); esc >= 0 && end-esc < 80 {
+		if m := selectGraphic.FindString(line[esc:]); esc+len(m) > end {
+			end = esc
+		}
+	}
+	more := "… " + Bytes(int64(len(line)-end)) + " more on this line"
+	if strings.IndexByte(line[:end], '\x1b') >= 0 {
+		more = "\x1b[0m" + more
+	}
+	return line[:end] + more
+}
+
+// headLines gives the first lines of a text, at most n and size bytes of them,
+// each cut to what a line may have.
+func headLines(s string, n, size int) (lines []string) {
+	for s != "" && len(lines) < n {
+		line, rest, _ := strings.Cut(s, "\n")
+		if line = cutLine(line); len(line) >= size {
+			return lines
+		}
+		size -= len(line) + 1
+		lines = append(lines, line)
+		s = rest
+	}
+	return lines
+}
+
+// tailLines gives the last lines of a text likewise. What stands before them is
+// not looked at.
+func tailLines(s string, n, size int) (lines []string) {
+	s = strings.TrimSuffix(s, "\n")
+	for more := s != ""; more && len(lines) < n; {
+		i := strings.LastIndexByte(s, '\n')
+		line := cutLine(s[i+1:])
+		if len(line) >= size {
+			break
+		}
+		size -= len(line) + 1
+		lines = append(lines, line)
+		more = i >= 0
+		s = s[:max(i, 0)]
+	}
+	slices.Reverse(lines)
+	return lines
 }
 
 // HeadTail bounds a text to its first and last lines; left counts the lines
 // between. A text that fits is all head.
 func HeadTail(s string, head, tail int) (first, last string, left int) {
-	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-	for i := range lines {
-		if i < head || i >= len(lines)-tail {
-			lines[i] = cutLine(lines[i])
-		}
+	total := Lines(s)
+	if total <= head+tail {
+		return strings.Join(headLines(s, total, len(s)+total+1), "\n"), "", 0
 	}
-	if len(lines) <= head+tail {
-		return strings.Join(lines, "\n"), "", 0
-	}
-	return strings.Join(lines[:head], "\n"), strings.Join(lines[len(lines)-tail:], "\n"), len(lines) - head - tail
+	return strings.Join(headLines(s, head, boxBytes), "\n"), strings.Join(tailLines(s, tail, boxBytes), "\n"), total - head - tail
 }
 
 // Bytes is a size for people.

@@ -282,7 +282,7 @@ func CallOutputPage(p CallOutput) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = components.Pre(components.Uncoloured(p.Text)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = components.Terminal(p.Text).Pre().Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
