@@ -36,6 +36,7 @@ type Entry struct {
 	Note   Phrase // beside the title, small
 	Lines  []Phrase
 	Prose  string // text of a person or of the agent
+	Rich   bool   // Prose is Markdown: only what an agent wrote and completed
 	Cut    int64  // bytes of Prose that are left out
 	Output *Output
 	Raw    string // of an event that this build doesn't know
@@ -319,7 +320,7 @@ func (d *drawer) messageEntry(ev *journal.Event, body journal.Body) (Entry, bool
 		e.prose(p.text.String())
 		return e, true
 	case *journal.MessageCompleted:
-		e := Entry{Icon: "agent", Title: Say("Agent")}
+		e := Entry{Icon: "agent", Title: Say("Agent"), Rich: true}
 		switch b.Part {
 		case journal.PartReasoning:
 			e.Note = Say("reasoning")
