@@ -48,7 +48,7 @@ func Terminal(s string) SafeHTML {
 		}
 		d.line(line)
 	}
-	return clean(terminalPolicy(), spanClass.ReplaceAllStringFunc(d.out.String(), tokenClasses))
+	return clean(terminalPolicy(), spanTag.ReplaceAllStringFunc(d.out.String(), tokenClasses))
 }
 
 // outputLines makes every end of a line a newline, and the text valid UTF-8.
@@ -224,7 +224,7 @@ func nearest(r, g, b int) string {
 	return ink(n, false)
 }
 
-var spanClass = regexp.MustCompile(`<span class="[^"]*">`)
+var spanTag = regexp.MustCompile(`<span class="[^"]*">`)
 
 // tokens are the classes of the terminal that are kept, with our names for them.
 var tokens = map[string]string{
