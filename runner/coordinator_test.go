@@ -98,6 +98,9 @@ func TestRunner_StepLimitEndsTheTurnAndContinueRaisesIt(t *testing.T) {
 		}
 		b.untilState(id, journal.StateReady)
 		calls, err := s.Calls(t.Context(), b.owner, id, 0)
+		for page := calls; err == nil && len(page) == store.MaxCalls; calls = append(calls, page...) {
+			page, err = s.Calls(t.Context(), b.owner, id, page[len(page)-1].ProposedSeq)
+		}
 		if err != nil || len(calls) != len(scripts) {
 			t.Errorf("%d calls, %v; want each step once", len(calls), err)
 		}
