@@ -46,7 +46,7 @@ var arrows = []arrow{
 	{"runner", []string{"journal/...", "store/...", "runner/..."}, "runner and handlers meet only in the journal; runner renders nothing"},
 	{"runner/...", []string{"journal/...", "runner/..."}, "an agent or a tool hands facts to the runner, which appends them"},
 	{"views/components/...", []string{"journal/...", "views/components/..."}, "pages are made of components, not the reverse"},
-	{"views/...", []string{"journal/...", "views/..."}, "a template is given what it shows; it reaches neither database nor runner"},
+	{"views/...", []string{"journal/...", "static/...", "views/..."}, "a template is given what it shows, and names assets; it reaches neither database nor runner"},
 	{"handlers/...", []string{"journal/...", "store/...", "views/...", "static/...", "handlers/..."}, "append to the journal; the runner will see it"},
 	{".", []string{"journal/...", "store/...", "runner/...", "views/...", "handlers/...", "static/...", "migrations/..."}, "main wires all"},
 	{"e2e/...", []string{"journal/...", "e2e/..."}, "tests the built binary from outside; no product code"},

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -114,11 +113,11 @@ func showAsset(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, a.Type)
 	c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
-	if strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {
-		c.Set(fiber.HeaderContentEncoding, "gzip")
-		return c.Send(a.Gzip)
+	data, encoding := a.Encoded(c.Get(fiber.HeaderAcceptEncoding))
+	if encoding != "" {
+		c.Set(fiber.HeaderContentEncoding, encoding)
 	}
-	return c.Send(a.Data)
+	return c.Send(data)
 }
 
 // showHelp: GET /help.
