@@ -17,6 +17,8 @@ RACE   := -race -gcflags='modernc.org/sqlite/lib=-race=false' -gcflags='modernc.
 GOTEST := $(GO) run ./scripts/gotest $(if $(GOTEST_TALLY),-tally '$(GOTEST_TALLY)')
 # Once the conformance suite exists, a run must have seen both databases.
 BOTH   := $(if $(wildcard store/storetest),-want '/sqlite' -want '/postgres')
+# What `make dev` starts again for: templ's own pattern, and the assets.
+WATCHED := (.+\.go$$)|(.+\.templ$$)|(.+_templ\.txt$$)|(static/.+\.(css|js|svg)$$)
 GOFILES = find . -name '*.go' -not -name '*_templ.go' -not -path './node_modules/*' -print0 | xargs -0 -r
 
 # need stops a target whose package is not there, lest it seem to have passed.
@@ -27,11 +29,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## fetch what developing needs: modules, tools, PostgreSQL, a C compiler for -race
+setup: ## fetch what developing needs: modules, tools, node_modules, PostgreSQL, a C compiler for -race
 	@$(GO) version
 	$(GO) mod download
 	$(GO) mod download -modfile=tools.mod
 	@$(MAKE) cc
+	scripts/npm
 	scripts/postgres -- true
 
 .PHONY: cc
@@ -39,19 +42,22 @@ cc:
 	@command -v "$${CC:-gcc}" >/dev/null || scripts/apt-install gcc libc6-dev
 
 .PHONY: dev
-dev: ## serve, and start again at each change of a page
-	@compgen -G 'views/**/*.templ' >/dev/null || { echo "make dev: there are no pages yet" >&2; exit 1; }
-	$(GO) tool templ generate --watch --proxy=http://127.0.0.1:8080 --cmd='$(GO) run .'
+dev: ## serve, and start again at each change of a page, its style or a script
+	@scripts/npm run --silent pages
+	@node_modules/.bin/tailwindcss --input views/app.css --output static/app.css --watch=always & css=$$!; trap 'kill $$css' EXIT; \
+	$(GO) tool templ generate --watch --watch-pattern='$(WATCHED)' --proxy=http://127.0.0.1:8080 --cmd='$(GO) run .'
 
 .PHONY: generate
-generate: ## write the generated files (from the root only: templ writes paths into them)
-	@if [[ -n "$$(find . -name '*.templ' -not -path './node_modules/*' -print -quit)" ]]; \
-	then $(GO) tool templ generate; else echo 'generate: there is no .templ file yet'; fi
+generate: ## write the generated files: Go of templates, stylesheet, vendored scripts
+	$(GO) tool templ generate # from the root only: it writes paths into its files
+	@scripts/npm run --silent pages
+
+GENERATED := '*_templ.go' static/app.css static/vendor
 
 .PHONY: generated
 generated: generate ## fail if a generated file is not current, not committed, or left over
-	@git diff --exit-code -- '*_templ.go'
-	@new=$$(git ls-files --others --exclude-standard -- '*_templ.go'); \
+	@git diff --exit-code -- $(GENERATED)
+	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	[[ -z $$new ]] || { printf 'generated, but not committed:\n%s\n' "$$new" >&2; exit 1; }
 	@git ls-files -- '*_templ.go' | while read -r f; do \
 	[[ -e $${f%_templ.go}.templ ]] || { echo "left over: $$f has no .templ file" >&2; exit 1; }; done
