@@ -45,7 +45,7 @@ func (v *verifyCmd) Run(ctx context.Context, c *common, s streams) error {
 
 type exportCmd struct {
 	Session string `arg:"" help:"The session's id."`
-	Format  string `help:"How to write it." enum:"json" default:"json"`
+	Format  string `help:"How to write it: json, or md for Markdown." enum:"json,md" default:"json"`
 }
 
 // Run writes a whole session to standard output.
@@ -55,7 +55,11 @@ func (e *exportCmd) Run(ctx context.Context, c *common, s streams) error {
 		if err != nil {
 			return err
 		}
+		export := handlers.ExportJSON
+		if e.Format == "md" {
+			export = handlers.ExportMarkdown
+		}
 		w := bufio.NewWriter(s.out)
-		return errors.Join(handlers.ExportJSON(ctx, w, st, owner, e.Session), w.Flush())
+		return errors.Join(export(ctx, w, st, owner, e.Session), w.Flush())
 	})
 }

@@ -18,6 +18,7 @@ func (s *Server) pageRoutes() []route {
 		{get, "/sessions/:id", owner, read, s.showSession},
 		{get, "/sessions/:id/stop", owner, read, s.showStop},
 		{get, "/sessions/:id/export.json", owner, read, s.apiExport},
+		{get, "/sessions/:id/export.md", owner, read, s.exportMarkdown},
 		{post, "/sessions/:id/prompts", owner, prompt, s.submitPrompt},
 		{post, "/sessions/:id/interruption", owner, prompt, s.submitInterruption},
 		{post, "/sessions/:id/continuation", owner, prompt, s.submitContinuation},
