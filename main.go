@@ -51,6 +51,7 @@ type cli struct {
 	Token   tokenCmd         `cmd:"" help:"Make, list and revoke API tokens."`
 	Verify  verifyCmd        `cmd:"" help:"Check a journal, read-only, also while it is served."`
 	Export  exportCmd        `cmd:"" help:"Write a whole session as JSON or Markdown."`
+	Backup  backupCmd        `cmd:"" help:"Copy a SQLite journal, also while it is served."`
 	Version kong.VersionFlag `help:"Print the version and leave."`
 }
 

@@ -15,6 +15,9 @@ import (
 	"holdfast/journal"
 )
 
+// Publish gives a finished copy its name.
+var Publish = publish
+
 // Tx is a method's transaction, for tests that put statements of their own between those of others.
 type Tx struct{ t *tx }
 

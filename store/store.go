@@ -132,7 +132,7 @@ func (s *Store) openSQLite(ctx context.Context, o Options) error {
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(1000)",
 		"journal_size_limit(67108864)", "trusted_schema(0)", "temp_store(2)",
 	}}
-	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(o.URL)}).EscapedPath() + "?" + pragmas.Encode()
+	dsn := sqliteURL(o.URL) + "?" + pragmas.Encode()
 	w, err := sqlx.Open("sqlite", dsn+"&_txlock=immediate")
 	if err != nil {
 		return fmt.Errorf("open %s: %w", o.URL, err)
@@ -150,6 +150,11 @@ func (s *Store) openSQLite(ctx context.Context, o Options) error {
 	r.SetMaxIdleConns(readers)
 	s.r = r
 	return nil
+}
+
+// sqliteURL is a file's path as the driver takes it, parameters may follow.
+func sqliteURL(path string) string {
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 }
 
 // connector makes each connection from the URL anew, so that a password file
