@@ -115,6 +115,12 @@ bench: ## measure against the bare loops in the same run; prints tables of ratio
 	@$(call need,bench)
 	scripts/postgres -- $(GO) run ./bench
 
+# DIR is where, LARGE=1 adds two large sessions.
+.PHONY: seed
+seed: DIR ?= ./seed-data
+seed: ## fill DIR (./seed-data) with a session in every state, and say how to look at them
+	@$(GO) run ./scripts/seed $(if $(LARGE),-large) '$(DIR)'
+
 .PHONY: build
 build: ## the binary to ship: ./holdfast
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o holdfast .

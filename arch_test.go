@@ -49,8 +49,10 @@ var arrows = []arrow{
 	{"views/...", []string{"journal/...", "static/...", "views/..."}, "a template is given what it shows, and names assets; it reaches neither database nor runner"},
 	{"handlers/...", []string{"journal/...", "store/...", "views/...", "static/...", "handlers/..."}, "append to the journal; the runner will see it"},
 	{".", []string{"journal/...", "store/...", "runner/...", "views/...", "handlers/...", "static/...", "migrations/..."}, "main wires all"},
+	{"e2e/seed", []string{"journal/...", "store/..."}, "fills a folder through the product's doors; no product code"},
 	{"e2e/...", []string{"journal/...", "e2e/..."}, "tests the built binary from outside; no product code"},
 	{"bench/...", []string{"journal/...", "store/...", "migrations/...", "bench/..."}, "measures; no product code"},
+	{"scripts/seed", []string{"e2e/seed"}, "the command of make seed"},
 	{"scripts/...", nil, "tools of the Makefile; no product code"},
 }
 
