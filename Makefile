@@ -19,6 +19,8 @@ GOTEST := $(GO) run ./scripts/gotest $(if $(GOTEST_TALLY),-tally '$(GOTEST_TALLY
 BOTH   := $(if $(wildcard store/storetest),-want '/sqlite' -want '/postgres')
 # What `make dev` starts again for: templ's own pattern, and the assets.
 WATCHED := (.+\.go$$)|(.+\.templ$$)|(.+_templ\.txt$$)|(static/.+\.(css|js|svg)$$)
+# Once there are browser tests, a run must have run them.
+PAGES  := $(if $(wildcard e2e/browser),-want 'e2e/browser[.]')
 GOFILES = find . -name '*.go' -not -name '*_templ.go' -not -path './node_modules/*' -print0 | xargs -0 -r
 
 # need stops a target whose package is not there, lest it seem to have passed.
@@ -82,12 +84,17 @@ lint: ## golangci-lint with the rules of .golangci.yml
 	$(TOOL) golangci-lint run
 
 .PHONY: test
-test: ## all tests on SQLite and PostgreSQL (installed by apt if it is missing)
-	scripts/postgres -- $(GOTEST) $(BOTH) -- -count=1 -timeout=20m ./...
+test: ## all tests on SQLite and PostgreSQL, and in Chromium (installed by apt if missing)
+	scripts/chromium -- scripts/postgres -- $(GOTEST) $(BOTH) $(PAGES) -- -count=1 -timeout=20m ./...
 
 .PHONY: race
 race: cc ## the same under the race detector
-	CGO_ENABLED=1 scripts/postgres -- $(GOTEST) $(BOTH) -- $(RACE) -count=1 -timeout=30m ./...
+	CGO_ENABLED=1 scripts/chromium -- scripts/postgres -- $(GOTEST) $(BOTH) $(PAGES) -- $(RACE) -count=1 -timeout=30m ./...
+
+.PHONY: browser
+browser: ## the pages in Chromium alone
+	@$(call need,e2e/browser)
+	scripts/chromium -- scripts/postgres -- $(GOTEST) -want sqlite -want postgres -- -count=1 -timeout=20m ./e2e/browser
 
 .PHONY: quick
 quick: ## vet and unit tests on SQLite alone, in at most 3 minutes: before each commit

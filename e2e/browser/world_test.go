@@ -1,0 +1,198 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast/store/storetest"
+)
+
+const password = "correct horse battery"
+
+// world is what the servers and the tabs of one test share: a database, a user
+// and a workspace.
+type world struct {
+	t     *testing.T
+	db    *storetest.DB
+	dir   string // everything of this world lies below
+	work  string // the workspace
+	email string
+	token string // of the API, made when it is needed
+
+	mu      sync.Mutex
+	servers []*server
+}
+
+// newWorld makes a world with a user. It takes a place, which the test's end gives back.
+func newWorld(t *testing.T, database string) *world {
+	t.Helper()
+	w := newEmptyWorld(t, database)
+	w.mustRun(password+"\n", "user", "add", w.email, "--password-stdin")
+	return w
+}
+
+// newEmptyWorld makes a world that nobody can sign in to yet.
+func newEmptyWorld(t *testing.T, database string) *world {
+	t.Helper()
+	mustBinary(t)
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: storetest.New(t, database), dir: dir, work: filepath.Join(dir, "work"), email: strings.ToLower(rand.Text()[:8]) + "@example.org"}
+	if err := os.Mkdir(w.work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.finish)
+	return w
+}
+
+// finish ends all servers; of a test that failed their logs are printed.
+func (w *world) finish() {
+	for _, s := range w.servers {
+		s.end()
+		if w.t.Failed() {
+			w.t.Logf("log of the server %s:\n%s", s.addr, tail(s.err.String(), 4000))
+		}
+	}
+}
+
+// mustRun runs the binary to its end with flags for this world's database, and
+// gives standard output.
+func (w *world) mustRun(stdin string, args ...string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, mustBinary(w.t), append([]string{"--database", w.db.URL, "--state", w.state()}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = w.dir, environment(w.dir), strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		w.t.Fatalf("holdfast %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// state is the state folder of this world's servers.
+func (w *world) state() string { return filepath.Join(w.dir, "state") }
+
+// environment is what the binary gets: nothing of the developer's own.
+func environment(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}
+}
+
+// gate is a named pipe in the workspace at which a command and the test meet.
+// The test keeps it open for reading and writing, so neither side ever hangs in
+// opening it, and what was written waits for its reader.
+type gate struct {
+	t    *testing.T
+	path string
+	f    *os.File
+}
+
+// gate makes one.
+func (w *world) gate(name string) *gate {
+	w.t.Helper()
+	g := &gate{t: w.t, path: filepath.Join(w.work, name)}
+	if err := syscall.Mkfifo(g.path, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := os.OpenFile(g.path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g.f = f
+	w.t.Cleanup(func() { _ = f.Close() })
+	return g
+}
+
+// open lets one command that reads the gate go on.
+func (g *gate) open() {
+	g.t.Helper()
+	if _, err := g.f.WriteString("go\n"); err != nil {
+		g.t.Fatalf("open the gate %s: %v", g.path, err)
+	}
+}
+
+// wait waits until a command has written a line to the gate, and gives it.
+func (g *gate) wait() string {
+	g.t.Helper()
+	if err := g.f.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		g.t.Fatal(err)
+	}
+	var line []byte
+	for one := make([]byte, 1); ; {
+		if _, err := g.f.Read(one); err != nil {
+			g.t.Fatalf("waited in vain at the gate %s: %v", g.path, err)
+		}
+		if one[0] == '\n' {
+			return string(line)
+		}
+		line = append(line, one[0])
+	}
+}
+
+// read is a script that passes the gate, for a command.
+func (g *gate) read() string { return "read -r _ < " + filepath.Base(g.path) }
+
+// tell is a script that writes a line to the gate, for a command.
+func (g *gate) tell(what string) string { return "echo " + what + " > " + filepath.Base(g.path) }
+
+// effect is a script that has an effect which can be counted.
+func effect(name string) string { return "echo " + name + " >> effects" }
+
+// wantEffects fails unless exactly these effects happened, in this order.
+func (w *world) wantEffects(want ...string) {
+	w.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(w.work, "effects"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(string(raw)), " "); got != strings.Join(want, " ") {
+		w.t.Errorf("the effects are %q, want %q", got, strings.Join(want, " "))
+	}
+}
+
+// steps writes a mission of sh blocks.
+func steps(scripts ...string) string {
+	var out strings.Builder
+	for _, s := range scripts {
+		out.WriteString("```sh\n" + s + "\n```\n\n")
+	}
+	return out.String()
+}
+
+// tail gives the end of a text.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "…" + s[len(s)-n:]
+}
+
+// eventually looks at something that tells nobody of its changes until it is so.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	look := time.NewTicker(25 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(patience)
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
