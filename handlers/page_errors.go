@@ -116,7 +116,7 @@ func failureDetails(e *journal.Error, v components.Viewer) []components.Phrase {
 	at, _ := was["at"].(int64)
 	did := "allowed this once at "
 	if was["reply"] == journal.ReplyReject {
-		did = "rejected this at "
+		did = "denied this at "
 	}
 	out := []components.Phrase{components.Say(upperFirst(v.Who(by))+" "+did, components.AtSecond(at), ".")}
 	if message, _ := was["message"].(string); message != "" {

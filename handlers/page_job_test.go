@@ -189,9 +189,9 @@ func TestPages_Decision(t *testing.T) {
 		// From the row of the inbox, where all of it stands.
 		b.open("/needs-you").page()
 		action, body := b.fields(`[data-testid="row-decision"]`, vals("reply", "reject", "message", "not on a Sunday"))
-		b.post(action, body).follow().want(200, "You rejected it", "not on a Sunday")
+		b.post(action, body).follow().want(200, "You denied it", "not on a Sunday")
 		b.post(action, body).follow().want(200, "Already recorded as entry #")
-		b.open("/permissions/"+request).page().want(200, "You rejected this at", "not on a Sunday")
+		b.open("/permissions/"+request).page().want(200, "You denied this at", "not on a Sunday")
 		if b.doc.Find("button[name=reply]").Length() != 0 {
 			t.Error("an answered request can be answered")
 		}

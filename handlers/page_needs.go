@@ -130,7 +130,7 @@ func (in *inbox) addCall(ctx context.Context, call *journal.Call) error {
 	}
 	in.page.Open = append(in.page.Open, pages.InboxItem{
 		Kind: reconcileMark(), Session: one, Since: call.EndedAt,
-		Text: components.NewCallTitle(call.Tool, components.CallPayload(call)), Href: one.Path() + "#" + call.ID, Action: "Check and record",
+		Text: components.NewCallTitle(call.Tool, components.CallPayload(call)), Href: components.CallPath(call.ID), Action: "Check and record",
 	})
 	return nil
 }
@@ -149,9 +149,26 @@ func (s *Server) showRequest(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	card := components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey())
-	card.Own = true
-	return draw(c, http.StatusOK, pages.RequestPage(pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: card, Call: r.Call}))
+	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey()), Call: r.Call}
+	p.Card.Own = true
+	if r.Request.State == journal.RequestPending {
+		p.Prefix = p.S.TitlePrefix()
+	}
+	if p.Entries, err = s.lastEntries(c, r.Request.SessionID); err != nil {
+		return err
+	}
+	return draw(c, http.StatusOK, pages.RequestPage(p))
+}
+
+// contextEntries is how many of a journal's last entries stand beside a request or a call.
+const contextEntries = 5
+
+func (s *Server) lastEntries(c *fiber.Ctx, session string) ([]components.Entry, error) {
+	snap, err := s.store.SessionPage(c.UserContext(), current(c).User.ID, session, 0, contextEntries)
+	if err != nil {
+		return nil, err
+	}
+	return components.Entries(components.Window{SessionID: session, Events: snap.Events, Calls: snap.Calls, Texts: snap.Texts, Viewer: viewerOf(c), Now: snap.Session.Now}), nil
 }
 
 // submitDecision: POST /permissions/:id/decision. A form says what was read, by its digest.

@@ -63,11 +63,7 @@ func (s *Server) redrawResolution(c *fiber.Ctx, id string, r store.CallResolutio
 	if err != nil {
 		return err
 	}
-	field, anchor := "outcome", id+"-o0"
-	switch slugOf(problem) {
-	case "evidence-missing", "bad-evidence":
-		field, anchor = "evidence", id+"-ev"
-	}
+	field, anchor := resolutionField(id, problem)
 	text := messageOf(problem)
 	if r.Outcome == "" {
 		text = "Choose what you found, then record it"
@@ -75,6 +71,40 @@ func (s *Server) redrawResolution(c *fiber.Ctx, id string, r store.CallResolutio
 	for i := range p.Unknown {
 		if u := &p.Unknown[i]; u.Call.ID == id {
 			u.Outcome, u.Evidence, u.Problem, u.Field = string(r.Outcome), r.Evidence, text, field
+			p.Problems = []components.Problem{{Field: anchor, Text: text}}
+			return draw(c, http.StatusUnprocessableEntity, pages.SessionPage(p))
+		}
+	}
+	return problem // it isn't unknown any more
+}
+
+// resolutionField names the field that is wrong, and where it stands.
+func resolutionField(id string, problem error) (field, anchor string) {
+	switch slugOf(problem) {
+	case "evidence-missing", "bad-evidence":
+		return "evidence", id + "-ev"
+	}
+	return "outcome", id + "-o0"
+}
+
+// redrawAttempt is redrawResolution for a request to a model.
+func (s *Server) redrawAttempt(c *fiber.Ctx, id string, r store.AttemptResolution, problem error) error {
+	attempt, err := s.store.Attempt(c.UserContext(), current(c).User.ID, id)
+	if err != nil {
+		return err
+	}
+	p, err := s.sessionPage(c, attempt.SessionID)
+	if err != nil {
+		return err
+	}
+	field, anchor := resolutionField(id, problem)
+	text := messageOf(problem)
+	if r.Outcome == "" {
+		text = "Choose what shall become of it, then record it"
+	}
+	for i := range p.Attempts {
+		if a := &p.Attempts[i]; a.ID == id {
+			a.Outcome, a.Evidence, a.Problem, a.Field = string(r.Outcome), r.Evidence, text, field
 			p.Problems = []components.Problem{{Field: anchor, Text: text}}
 			return draw(c, http.StatusUnprocessableEntity, pages.SessionPage(p))
 		}
@@ -95,6 +125,9 @@ func (s *Server) submitAttemptResolution(c *fiber.Ctx) error {
 	r := store.AttemptResolution{Outcome: journal.AttemptVerdict(f.word("outcome")), Evidence: f.text("evidence"), Then: journal.Then(f.word("then"))}
 	keep(c, kept{Text: r.Evidence})
 	attempt, err := s.store.ResolveAttempt(c.UserContext(), current(c).User.ID, id, r)
+	if journal.Is(err, journal.Unprocessable) {
+		return s.redrawAttempt(c, id, r, err)
+	}
 	if err != nil {
 		return orHidden(err, func() error {
 			_, herr := s.store.Attempt(c.UserContext(), current(c).User.ID, id)

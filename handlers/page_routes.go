@@ -30,6 +30,7 @@ func (s *Server) pageRoutes() []route {
 		{post, "/permissions/:id/decision", owner, all, s.submitDecision},
 		{post, "/calls/:id/resolution", owner, all, s.submitCallResolution},
 		{post, "/attempts/:id/resolution", owner, all, s.submitAttemptResolution},
+		{get, "/calls/:id", owner, read, s.showCall},
 		{get, "/calls/:id/output", owner, read, s.showOutput},
 	}
 }

@@ -154,7 +154,7 @@ func settleReason(reason string) string {
 	case "":
 		return ""
 	case "rejected":
-		return "The request for it was rejected."
+		return "The request for it was denied."
 	case "timeout":
 		return "It ran longer than it may, and was ended."
 	case "interrupted":

@@ -1,8 +1,13 @@
 package components
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"holdfast/journal"
 )
@@ -111,7 +116,21 @@ type UnknownCard struct {
 	Problem  string // what was wrong with it
 	Field    string // the field that is wrong: outcome or evidence
 	Locked   bool
+	Own      bool // on its own page
 }
+
+// Path is the call's own page.
+func (c UnknownCard) Path() string { return CallPath(c.Call.ID) }
+
+func (c UnknownCard) intent() Word {
+	if c.Own {
+		return EntryOf(c.Call.SessionID, c.Call.ProposedSeq)
+	}
+	return EntryLink(c.Call.ProposedSeq)
+}
+
+// CallPath is where a call's own page is.
+func CallPath(id string) string { return "/calls/" + id }
 
 // NewUnknownCard makes the card of a call whose outcome isn't recorded.
 func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
@@ -166,9 +185,36 @@ func Bounded(s string) string {
 
 // AttemptCard asks what shall become of a request to a provider whose outcome isn't known (ATT-6).
 type AttemptCard struct {
-	ID     string
-	Key    string
-	Locked bool
+	ID       string
+	Key      string
+	Locked   bool
+	Outcome  string // what was chosen before, after a refusal
+	Evidence string
+	Problem  string // what was wrong with it
+	Field    string // the field that is wrong: outcome or evidence
+}
+
+// Outcomes are what may become of a request; none is preselected.
+func (AttemptCard) Outcomes() []Choice {
+	return []Choice{
+		{string(journal.AttemptRetry), "Send a new request", "It may be billed a second time."},
+		{string(journal.AttemptAbandon), "Give it up", "The agent goes on without its answer."},
+	}
+}
+
+// The keys of forms are new in every page, so they say nothing of a change.
+func (c DecisionCard) keyless() DecisionCard { c.Key = ""; return c }
+
+func (c UnknownCard) keyless() UnknownCard { c.Key = ""; return c }
+
+func (c AttemptCard) keyless() AttemptCard { c.Key = ""; return c }
+
+// version tells whether two drawings show the same, for a script that must not
+// change what somebody reads.
+func version(ctx context.Context, c templ.Component) (string, error) {
+	h := sha256.New()
+	err := c.Render(ctx, h)
+	return hex.EncodeToString(h.Sum(nil)[:6]), err
 }
 
 // QueuedPrompt is an admitted message that was not delivered yet.

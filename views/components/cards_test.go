@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
+	"github.com/a-h/templ"
 
 	"holdfast/journal"
 	"holdfast/views/components"
@@ -173,11 +174,14 @@ func TestComposer_SaysWhatWillHappen(t *testing.T) {
 
 func TestHeldNotice_RaisesTheLimit(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[string]string{"steps": "200", "wall_s": "28800"} {
+	for limit, field := range map[string]struct{ name, offer string }{"steps": {"steps", "200"}, "wall_s": {"wall_h", "8"}} {
 		s := begun(t).end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: limit}, journal.Server()).session()
 		doc := render(t, components.HeldNotice(s, "key-1", false))
-		if got := doc.Find("input[name="+limit+"]").AttrOr("value", ""); got != want {
-			t.Errorf("%s: offers %q, want %q", limit, got, want)
+		if got := doc.Find("input[name="+field.name+"]").AttrOr("value", ""); got != field.offer {
+			t.Errorf("%s: offers %q, want %q", limit, got, field.offer)
+		}
+		if got := text(doc.Find("button")); got != "Raise the limit and continue" || !strings.Contains(text(doc.Find("h2")), "limit at a safe point") {
+			t.Errorf("%s: the button says %q under %q", limit, got, text(doc.Find("h2")))
 		}
 	}
 	s := begun(t).end(journal.TurnEnded{Outcome: journal.Failed}, journal.Agent()).session()
@@ -226,5 +230,97 @@ func TestUnknownCallCard_Processes(t *testing.T) {
 		if strings.Contains(got, "may still be running") != running || strings.Contains(got, "Nothing of it is running any more") == running {
 			t.Errorf("with %q the card says %q", evidence, got)
 		}
+	}
+}
+
+// The version of a card says whether it shows something else, and nothing of its key.
+func TestCards_Version(t *testing.T) {
+	t.Parallel()
+	version := func(c templ.Component) string {
+		v := render(t, c).Find("[data-version]").AttrOr("data-version", "")
+		if len(v) != 12 {
+			t.Errorf("the version is %q", v)
+		}
+		return v
+	}
+	decision := func(change func(*components.DecisionCard)) string {
+		c := components.NewDecisionCard(request(t, "make deploy", nil), nil, now, "k")
+		change(&c)
+		return version(components.AskCard(c))
+	}
+	unknown := func(change func(*components.UnknownCard)) string {
+		c := components.NewUnknownCard(callOf(t, "make deploy"), now, "k")
+		change(&c)
+		return version(components.UnknownCallCard(c))
+	}
+	attempt := func(change func(*components.AttemptCard)) string {
+		c := components.AttemptCard{ID: "att_1", Key: "k"}
+		change(&c)
+		return version(components.UnknownAttemptCard(c))
+	}
+	limit := begun(t).end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: "steps"}, journal.Server()).session()
+	failed := begun(t).end(journal.TurnEnded{Outcome: journal.Failed}, journal.Agent()).session()
+	for name, tt := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"a decision, other key":      {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Key = "other" }), true},
+		"a decision, later":          {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Now += 60_000 }), true},
+		"a decision, other digest":   {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Request.Digest = "d2" }), false},
+		"a decision, other payload":  {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Payload.Text = "make deploy " }), false},
+		"a decision, another of two": {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Nth, c.Of = 1, 2 }), false},
+		"an unknown, other key":      {unknown(func(*components.UnknownCard) {}), unknown(func(c *components.UnknownCard) { c.Key = "other" }), true},
+		"an unknown, new evidence":   {unknown(func(*components.UnknownCard) {}), unknown(func(c *components.UnknownCard) { c.Call.Evidence = []journal.Evidence{{Type: "process", Text: "gone"}} }), false},
+		"an attempt, other key":      {attempt(func(*components.AttemptCard) {}), attempt(func(c *components.AttemptCard) { c.Key = "other" }), true},
+		"an attempt, refused":        {attempt(func(*components.AttemptCard) {}), attempt(func(c *components.AttemptCard) { c.Problem, c.Field = "Choose", "outcome" }), false},
+		"held, other key":            {version(components.HeldNotice(limit, "k", false)), version(components.HeldNotice(limit, "other", false)), true},
+		"held, for another cause":    {version(components.HeldNotice(limit, "k", false)), version(components.HeldNotice(failed, "k", false)), false},
+	} {
+		if (tt.a == tt.b) != tt.same {
+			t.Errorf("%s: %s and %s, want the same: %v", name, tt.a, tt.b, tt.same)
+		}
+	}
+}
+
+// Two buttons of equal weight; a note is an extra, and what was typed stands open.
+func TestAskCard_Answers(t *testing.T) {
+	t.Parallel()
+	card := components.NewDecisionCard(request(t, "make deploy", nil), nil, now, "k")
+	doc := render(t, components.AskCard(card))
+	var buttons []string
+	doc.Find("form button").Each(func(_ int, b *goquery.Selection) {
+		buttons = append(buttons, text(b)+" "+b.AttrOr("name", "")+"="+b.AttrOr("value", "")+" "+b.AttrOr("class", ""))
+	})
+	if got := strings.Join(buttons, "; "); got != "Allow once reply=once btn-strong; Deny reply=reject btn-strong" {
+		t.Errorf("the buttons are %s", got)
+	}
+	if got := text(doc.Find(".card-b > *").First()); !strings.HasPrefix(got, "The agent wants to run this command, once.") {
+		t.Errorf("the card begins with %q", got)
+	}
+	if doc.Find(`details:not([open]) input[name=message]`).Length() != 1 || doc.Find(`a[data-testid="own-page"]`).AttrOr("href", "") != "/permissions/per_1" {
+		t.Error("the note isn't folded, or there is no way to the card's own page")
+	}
+	card.Message, card.Own = "not on a Sunday", true
+	doc = render(t, components.AskCard(card))
+	if doc.Find(`details[open] input[name=message]`).AttrOr("value", "") != "not on a Sunday" || doc.Find(`[data-testid="own-page"]`).Length() != 0 {
+		t.Error("what was typed is folded away, or the page links to itself")
+	}
+}
+
+func TestUnknownAttemptCard(t *testing.T) {
+	t.Parallel()
+	c := components.AttemptCard{ID: "att_1", Key: "k"}
+	doc := render(t, components.UnknownAttemptCard(c))
+	if doc.Find("input[type=radio]").Length() != 2 || doc.Find("input[checked]").Length() != 0 || doc.Find(".problem").Length() != 0 {
+		t.Error("a choice is missing, or made already")
+	}
+	c.Outcome, c.Evidence, c.Problem, c.Field = "abandon", "</textarea><img src=x onerror=y>", "Choose", "outcome"
+	doc = render(t, components.UnknownAttemptCard(c))
+	if doc.Find("input[checked]").AttrOr("value", "") != "abandon" || doc.Find("textarea").Text() != c.Evidence || doc.Find("img").Length() != 0 || !strings.Contains(text(doc.Find("fieldset .problem")), "Error: Choose") {
+		t.Error("what was typed is lost or read as markup, or what is wrong isn't said")
+	}
+	c.Locked = true
+	if render(t, components.UnknownAttemptCard(c)).Find("form").Length() != 0 {
+		t.Error("a page that reloads by itself has a form to lose text from")
 	}
 }

@@ -343,7 +343,7 @@ func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 		did := " allowed it once"
 		switch b.Reply {
 		case journal.ReplyReject:
-			did = " rejected it"
+			did = " denied it"
 		case journal.ReplyAlways:
 			did = " allowed it, and what is like it"
 		case journal.ReplyOnce:

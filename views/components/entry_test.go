@@ -63,7 +63,7 @@ func everyKind() []struct {
 		{server, &journal.CallEvidence{CallID: "call_1", Evidence: journal.Evidence{Text: "seen"}}, "Late evidence about make deploy seen"},
 		{user, &journal.CallResolved{CallID: "call_1", Outcome: journal.InPart, By: me.ID, Evidence: "I looked", Then: journal.ThenContinue}, "You reconciled make deploy: it happened in part and chose to continue I looked"},
 		{agent, &journal.PermissionAsked{ID: "per_1", Tool: journal.ToolRef{CallID: "call_1"}, Permission: "shell", Metadata: json.RawMessage(`{"command":"make deploy"}`)}, "Asked for a decision: run this command make deploy Read the request"},
-		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject, By: me.ID, Message: "not now"}, "You rejected it Read the request not now"},
+		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject, By: me.ID, Message: "not now"}, "You denied it Read the request not now"},
 		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyOnce, By: "usr_other"}, "Another person allowed it once"},
 		{server, &journal.PermissionCancelled{ID: "per_1", Reason: "interrupted"}, "ended without an answer interrupted"},
 		{user, &journal.InterruptRequested{By: me.ID, Mode: journal.InterruptNow}, "You asked to stop now"},

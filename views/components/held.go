@@ -7,13 +7,22 @@ import (
 )
 
 func heldTitle(s Session) string {
-	switch {
+	switch limit := raise(s); {
 	case s.State.Blocked != nil:
 		return "This session waits for your word"
+	case limit.Name != "":
+		return "Reached the " + limitNoun(s.State.Turn.Limit) + " limit at a safe point"
 	case len(s.State.Admitted) > 0:
 		return "The queue is held"
 	}
 	return "The turn is not finished"
+}
+
+func continueLabel(s Session) string {
+	if raise(s).Name != "" {
+		return "Raise the limit and continue"
+	}
+	return "Continue"
 }
 
 func heldText(s Session) string {
@@ -32,22 +41,32 @@ func heldText(s Session) string {
 	return text + "."
 }
 
-// raiseField is the limit that ended the turn, with twice its value as an offer.
-func raiseField(s Session) (field, label, value string) {
+// LimitField is a field for one bound of a turn or a session.
+type LimitField struct{ Name, Label, Hint, Value string }
+
+// raise is the field of the limit that ended the turn, with twice its value as an
+// offer; without a name if no limit did.
+func raise(s Session) LimitField {
 	t := s.State.Turn
 	if t == nil || t.Open || t.Outcome != journal.LimitReach || s.State.Blocked != nil {
-		return "", "", ""
+		return LimitField{}
 	}
 	l := s.State.TurnLimits()
+	was := "It was " + limitValue(t.Limit, l) + "."
 	switch t.Limit {
 	case "steps":
-		return "steps", "Steps that the turn may take", strconv.Itoa(2 * l.Steps)
+		return LimitField{"steps", "Steps that the turn may take", was, strconv.Itoa(2 * l.Steps)}
 	case "wall_s":
-		return "wall_s", "Seconds that the turn may run", strconv.FormatInt(2*l.WallS, 10)
+		return LimitField{"wall_h", "Hours that the turn may run", was, Hours(2 * l.WallS)}
 	case "tokens":
-		return "tokens", "Tokens that the session may use", strconv.FormatInt(2*l.Tokens, 10)
+		return LimitField{"tokens", "Tokens that the session may use", was, strconv.FormatInt(2*l.Tokens, 10)}
 	case "cost_usd":
-		return "cost_usd", "US dollars that the session may cost", strconv.FormatFloat(2*l.CostUSD, 'f', 2, 64)
+		return LimitField{"cost_usd", "US dollars that the session may cost", was, strconv.FormatFloat(2*l.CostUSD, 'f', 2, 64)}
 	}
-	return "", "", ""
+	return LimitField{}
+}
+
+// Hours are seconds as a form shows them.
+func Hours(seconds int64) string {
+	return strconv.FormatFloat(float64(seconds)/3600, 'f', -1, 64)
 }

@@ -2,6 +2,7 @@ package components
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -53,6 +54,11 @@ func Link(href, text string) Word { return Word{Href: href, Text: text} }
 
 // EntryLink leads to an entry of the same page.
 func EntryLink(seq int64) Word { return Link("#"+EntryID(seq), "entry "+Number(seq)) }
+
+// EntryOf leads to an entry of a session from any page: to a window that ends with it.
+func EntryOf(session string, seq int64) Word {
+	return Link(fmt.Sprintf("/sessions/%s?before=%d#%s", session, seq+1, EntryID(seq)), "entry "+Number(seq))
+}
 
 // String is the phrase as plain text, for a label; times are in UTC.
 func (p Phrase) String() string {

@@ -207,9 +207,10 @@ type InboxItem struct {
 // Request is one request on its own page.
 type Request struct {
 	Frame
-	S    components.Session
-	Card components.DecisionCard
-	Call *journal.Call
+	S       components.Session
+	Card    components.DecisionCard
+	Call    *journal.Call
+	Entries []components.Entry // the last ones
 }
 
 // Answered says what became of a request that isn't pending any more.
@@ -221,13 +222,31 @@ func (p Request) Answered() components.Phrase {
 	case r.Ended():
 		return components.Say("This request ended without an answer: " + orWord(r.Reason, string(r.State)) + ". Nothing was run because of it.")
 	}
-	did := "rejected this"
+	did := "denied this"
 	if r.Reply != journal.ReplyReject {
 		did = "allowed this once"
 	}
 	who := p.Viewer.Who(r.By)
 	return components.Say(upper(who)+" "+did+" at ", components.AtSecond(r.At), ".")
 }
+
+// Call is one call on its own page.
+type Call struct {
+	Frame
+	S       components.Session
+	Call    *journal.Call
+	Payload components.Payload
+	Card    *components.UnknownCard // nil: nothing is asked of it
+	Facts   []components.CallFact
+	Output  components.Output
+	Binary  bool // its output isn't text
+	Entries []components.Entry
+}
+
+// Name is the call in one line.
+func (p Call) Name() string { return components.NewCallTitle(p.Call.Tool, p.Payload) }
+
+func (p Call) download() string { return components.CallPath(p.Call.ID) + "/output?download=1" }
 
 // CallOutput is one page of a call's output.
 type CallOutput struct {

@@ -1,0 +1,91 @@
+package components
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast/journal"
+)
+
+// CallState says in words what became of a call.
+func CallState(c *journal.Call) Reading {
+	r := Reading{Key: string(c.State)}
+	switch c.State {
+	case journal.CallIsProposed:
+		r.Words, r.Icon, r.Tone = "Proposed, not started", "todo", ToneOff
+	case journal.CallIsWaiting:
+		r.Words, r.Icon, r.Tone = "Waits for a decision", "hold", ToneAsk
+	case journal.CallIsRefused:
+		r.Words, r.Icon, r.Tone = "Not run, because it was refused", "stop", ToneOff
+	case journal.CallIsDispatched:
+		r.Words, r.Icon, r.Tone = "Started, no result yet", "run", ToneRun
+	case journal.CallSucceeded:
+		r.Words, r.Icon, r.Tone = "Succeeded", "done", ToneRun
+	case journal.CallFailed:
+		r.Words, r.Icon, r.Tone = "Failed", "fail", ToneBad
+	case journal.CallCancelled:
+		r.Words, r.Icon, r.Tone = "Cancelled", "stop", ToneOff
+	case journal.CallIsUnknown:
+		r.Words, r.Icon, r.Tone = "Outcome unknown", "unk", ToneUnk
+		if c.Resolution != nil {
+			r.Words = "Outcome unknown; reconciled: " + VerdictText(c.Resolution.Outcome)
+		}
+	}
+	return r
+}
+
+// CallFact is a name with a sentence.
+type CallFact struct {
+	Name string
+	Say  Phrase
+}
+
+// CallFacts are what is recorded of a call, without its payload and output.
+func CallFacts(c *journal.Call, v Viewer) []CallFact {
+	d := drawer{Window: Window{Viewer: v}}
+	var out []CallFact
+	add := func(name string, parts ...any) { out = append(out, CallFact{name, Say(parts...)}) }
+	add("Tool", Code(c.Tool))
+	add("Effect", effectText(c.Effect))
+	add("Proposed", "As ", EntryOf(c.SessionID, c.ProposedSeq))
+	if c.AllowedBy != nil {
+		add("Allowed", strings.TrimPrefix(d.allowedText(*c.AllowedBy), "allowed "))
+	}
+	if c.DispatchedAt > 0 {
+		started := Say(AtSecond(c.DispatchedAt))
+		if c.N > 1 {
+			started = Say(started, ", for the "+Ordinal(c.N)+" time")
+		}
+		add("Started", started)
+	}
+	if c.EndedAt > 0 {
+		name := "Ended"
+		if c.State == journal.CallIsUnknown {
+			name = "Lost"
+		}
+		ended := Say(AtSecond(c.EndedAt))
+		if c.DispatchedAt > 0 && c.State != journal.CallIsUnknown {
+			ended = Say(ended, ", after "+Took(c.EndedAt-c.DispatchedAt))
+		}
+		add(name, ended)
+	}
+	if c.ExitCode != nil {
+		add("Exit", fmt.Sprintf("%d", *c.ExitCode))
+	}
+	if c.Signal != "" {
+		add("Ended by", Line(c.Signal, 40))
+	}
+	if why := settleReason(c.Reason); why != "" {
+		add("Why", why)
+	}
+	if c.Feedback != "" {
+		add("Note with the denial", Line(c.Feedback, 2000))
+	}
+	if p := c.Process; p != nil && p.Host != "" {
+		add("Where it ran", UnknownCard{Call: c}.where())
+	}
+	if r := c.Resolution; r != nil {
+		add("Reconciled", d.whoDid(r.By)+" recorded “"+VerdictText(r.Outcome)+"” at ", AtSecond(r.At), ".")
+	}
+	return out
+}
