@@ -326,7 +326,7 @@ func TestExport_ManyCalls(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatal(err)
 		}
-		calls, err := w.store.Calls(t.Context(), r.Owner, r.Session)
+		calls, err := w.store.Calls(t.Context(), r.Owner, r.Session, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
