@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -22,12 +23,37 @@ func draw(c *fiber.Ctx, status int, page templ.Component) error {
 
 // frame is what stands around a page. now is the snapshot's time.
 func (s *Server) frame(c *fiber.Ctx, title, here string, now int64) (pages.Frame, error) {
-	f := s.bareFrame(title)
-	f.Now, f.Current, f.Notice = now, here, noticeOf(c)
-	f.Viewer = viewerOf(c)
-	needs, err := s.store.NeedsCount(c.UserContext(), f.Viewer.ID)
-	f.Needs = needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked]
+	f, err := s.frameFor(c.UserContext(), viewerOf(c), title, now)
+	f.Current, f.Notice = here, noticeOf(c)
 	return f, err
+}
+
+// frameFor is the frame for a viewer, also where no request is at hand.
+func (s *Server) frameFor(ctx context.Context, v components.Viewer, title string, now int64) (pages.Frame, error) {
+	f := s.bareFrame(title)
+	f.Now, f.Viewer = now, v
+	needs, err := s.store.NeedsCount(ctx, v.ID)
+	if err != nil {
+		return f, err
+	}
+	f.Needs = needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked]
+	f.Icon = iconOf(needs)
+	pref, err := s.store.Preferences(ctx, v.ID)
+	f.KeysOff, f.Announce, f.Theme = pref.KeysOff, pref.Announce, pref.Theme
+	return f, err
+}
+
+// iconOf is what the tab shows of all sessions: what comes first in ux §4.3.
+func iconOf(needs map[journal.Needs]int) string {
+	switch {
+	case needs[journal.NeedsReconcile] > 0:
+		return "reconcile"
+	case needs[journal.NeedsDecision]+needs[journal.NeedsBlocked] > 0:
+		return "decision"
+	case needs[journal.NeedsReview] > 0:
+		return "review"
+	}
+	return ""
 }
 
 // bareFrame is the frame of a page for nobody in particular.
@@ -59,12 +85,15 @@ const (
 	noticeStopped   notice = "stopped"
 	noticeContinued notice = "continued"
 	noticeArchived  notice = "archived"
+	noticeKept      notice = "kept"
+	noticeSaved     notice = "saved"
 )
 
 var noticeWords = map[notice]string{
 	noticeRecorded: "Recorded", noticeAlready: "Already recorded", noticeWithdrawn: "Withdrawn",
 	noticeStopping: "Stopping was asked for", noticeStopped: "The turn has ended already; nothing is left to stop",
 	noticeContinued: "The session goes on", noticeArchived: "Archived",
+	noticeKept: "Your text is kept. It was not sent", noticeSaved: "Saved",
 }
 
 // noticeOf reads the notice that an address asks for; anything else is none.

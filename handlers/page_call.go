@@ -48,7 +48,7 @@ func (s *Server) showCall(c *fiber.Ctx) error {
 		return err
 	}
 	p.Binary = !isText(text)
-	p.Output = components.NewLongOutput(id, "Output of "+p.Name(), string(text), total, int(min(max(lines, 1), components.MostLines)))
+	p.Output = components.NewLongOutput("out-"+id, id, "Output of "+p.Name(), string(text), total, int(min(max(lines, 1), components.MostLines)))
 	p.Output.Dropped = call.DroppedBytes
 	if p.Entries, err = s.lastEntries(c, call.SessionID); err != nil {
 		return err

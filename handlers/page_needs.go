@@ -168,7 +168,7 @@ func (s *Server) lastEntries(c *fiber.Ctx, session string) ([]components.Entry, 
 	if err != nil {
 		return nil, err
 	}
-	return components.Entries(components.Window{SessionID: session, Events: snap.Events, Calls: snap.Calls, Texts: snap.Texts, Viewer: viewerOf(c), Now: snap.Session.Now}), nil
+	return components.Entries(windowOf(&snap, viewerOf(c))), nil
 }
 
 // submitDecision: POST /permissions/:id/decision. A form says what was read, by its digest.

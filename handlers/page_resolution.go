@@ -59,7 +59,7 @@ func (s *Server) redrawResolution(c *fiber.Ctx, id string, r store.CallResolutio
 	if err != nil {
 		return err
 	}
-	p, err := s.sessionPage(c, call.SessionID)
+	p, err := s.sessionPage(c, call.SessionID, 0)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Server) redrawAttempt(c *fiber.Ctx, id string, r store.AttemptResolutio
 	if err != nil {
 		return err
 	}
-	p, err := s.sessionPage(c, attempt.SessionID)
+	p, err := s.sessionPage(c, attempt.SessionID, 0)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,10 @@ func (s *Server) pageRoutes() []route {
 
 		{get, "/", owner, read, s.listSessions},
 		{get, "/sessions/new", owner, read, s.newSession},
+		{post, "/sessions/new/unsent", owner, prompt, s.submitUnsentMission},
 		{post, "/sessions", owner, prompt, s.submitSession},
 		{get, "/sessions/:id", owner, read, s.showSession},
+		{get, "/sessions/:id/stream", owner, read, s.showStream},
 		{get, "/sessions/:id/stop", owner, read, s.showStop},
 		{get, "/sessions/:id/export.json", owner, read, s.apiExport},
 		{get, "/sessions/:id/export.md", owner, read, s.exportMarkdown},
@@ -23,7 +25,13 @@ func (s *Server) pageRoutes() []route {
 		{post, "/sessions/:id/interruption", owner, prompt, s.submitInterruption},
 		{post, "/sessions/:id/continuation", owner, prompt, s.submitContinuation},
 		{post, "/sessions/:id/archive", owner, prompt, s.submitArchive},
+		{post, "/sessions/:id/seen", owner, read, s.submitSeen},
+		{post, "/sessions/:id/unsent", owner, prompt, s.submitUnsent},
 		{post, "/prompts/:id/withdrawal", owner, prompt, s.submitWithdrawal},
+
+		{get, "/pulse", owner, read, s.showPulse},
+		{get, "/settings", owner, read, s.showSettings},
+		{post, "/settings", owner, all, s.submitSettings},
 
 		{get, "/needs-you", owner, read, s.showNeedsYou},
 		{get, "/permissions/:id", owner, read, s.showRequest},

@@ -2,8 +2,11 @@ package handlers
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -15,48 +18,140 @@ import (
 
 // Sizes of the page of a session.
 const (
-	windowSize  = 50 // entries of the journal
-	autoRefresh = 60 // seconds
+	windowSize  = 50  // entries of the journal
+	rowsMax     = 500 // of one answer to a page that was away
+	autoRefresh = 60  // seconds
 )
 
-// showSession: GET /sessions/:id?before=SEQ&auto=60.
+// showSession: GET /sessions/:id?before=SEQ&auto=60. For a script it answers
+// with parts of the same page: ?after=SEQ the entries after it, ?before=SEQ those
+// before it, neither the parts that change.
 func (s *Server) showSession(c *fiber.Ctx) error {
 	id, err := pathID(c, "id", "ses")
 	if err != nil {
 		return err
 	}
-	p, err := s.sessionPage(c, id)
+	c.Vary("HX-Request")
+	if isScript(c) {
+		return s.sendParts(c, id)
+	}
+	before, err := queryInt(c, "before", 0)
+	if err != nil {
+		return err
+	}
+	p, err := s.sessionPage(c, id, before)
 	if err != nil {
 		return err
 	}
 	return draw(c, http.StatusOK, pages.SessionPage(p))
 }
 
-// sessionPage makes the page of a session from one snapshot (RDR-1).
-func (s *Server) sessionPage(c *fiber.Ctx, id string) (pages.Session, error) {
-	var p pages.Session
+// isScript reports whether a script of a page asks, which wants parts of it.
+func isScript(c *fiber.Ctx) bool { return c.Get("HX-Request") == "true" }
+
+// headHeader carries the head of the journal that an answer to a script was
+// drawn from; an answer without it is not ours.
+const headHeader = "X-Holdfast-Head"
+
+func (s *Server) sendParts(c *fiber.Ctx, id string) error {
+	after, err := queryInt(c, "after", -1)
+	if err != nil {
+		return err
+	}
 	before, err := queryInt(c, "before", 0)
 	if err != nil {
-		return p, err
+		return err
 	}
+	who, ctx := current(c), c.UserContext()
+	var snap store.SessionPage
+	switch {
+	case before > 0:
+		snap, err = s.store.SessionPage(ctx, who.User.ID, id, before, windowSize)
+	case after >= 0:
+		snap, err = s.store.SessionAfter(ctx, who.User.ID, id, after, rowsMax)
+	default:
+		snap, err = s.store.SessionPage(ctx, who.User.ID, id, 0, 1)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := s.sessionModel(ctx, viewerOf(c), &snap, 0)
+	if err != nil {
+		return err
+	}
+	c.Set(headHeader, strconv.FormatInt(p.S.LastSeq, 10))
+	switch {
+	case before > 0:
+		return draw(c, http.StatusOK, pages.SessionEarlier(p))
+	case after >= 0:
+		return draw(c, http.StatusOK, pages.SessionRows(p))
+	}
+	if said := noticeOf(c); len(said) > 0 {
+		c.Set("X-Holdfast-Said", said.String())
+	}
+	return draw(c, http.StatusOK, pages.SessionParts(p))
+}
+
+// sessionPage makes the page of a session from one snapshot (RDR-1).
+func (s *Server) sessionPage(c *fiber.Ctx, id string, before int64) (pages.Session, error) {
 	snap, err := s.store.SessionPage(c.UserContext(), current(c).User.ID, id, before, windowSize)
+	if err != nil {
+		return pages.Session{}, err
+	}
+	refresh := 0
+	if c.Query("auto") == "60" {
+		refresh = autoRefresh
+	}
+	p, err := s.sessionModel(c.UserContext(), viewerOf(c), &snap, refresh)
 	if err != nil {
 		return p, err
 	}
-	v := viewerOf(c)
-	p.S, p.Window = sessionView(&snap.Session, v), before
-	if p.Frame, err = s.frame(c, p.S.Title(), "sessions", snap.Session.Now); err != nil {
+	p.Window, p.Current, p.Notice = before, "sessions", noticeOf(c)
+	markAway(&p, &snap)
+	return p, nil
+}
+
+// sessionModel makes the page, or what a stream shows of it, from a snapshot.
+// refresh: the seconds after which the page reloads by itself, or 0.
+func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *store.SessionPage, refresh int) (pages.Session, error) {
+	p := pages.Session{S: sessionView(&snap.Session, v)}
+	var err error
+	if p.Frame, err = s.frameFor(ctx, v, p.S.Title(), snap.Session.Now); err != nil {
 		return p, err
 	}
-	p.Prefix = p.S.TitlePrefix()
-	if c.Query("auto") == "60" {
-		p.Refresh = autoRefresh
-	}
+	p.Prefix, p.Icon, p.Refresh, p.Seen = p.S.TitlePrefix(), p.S.TabIcon(), refresh, snap.Seen.Seq
 	p.Keys = pages.SessionKeys{Continue: newKey(), Archive: newKey()}
-	p.Entries = components.Entries(components.Window{SessionID: id, Events: snap.Events, Calls: snap.Calls, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now})
-	fillCards(&p, &snap)
-	p.Composer = components.Composer{Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: s.steers(c.UserContext(), p.S.State.Agent)}
+	p.Entries = components.Entries(windowOf(snap, v))
+	p.Trace = components.NewTrace(snap.Spans, snap.Session.Now)
+	fillCards(&p, snap)
+	p.Composer = components.Composer{
+		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: s.steers(ctx, p.S.State.Agent), Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
+	}
 	return p, nil
+}
+
+func windowOf(snap *store.SessionPage, v components.Viewer) components.Window {
+	w := components.Window{SessionID: snap.Session.ID, Events: snap.Events, Calls: snap.Calls, Outputs: map[string]components.Ends{}, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now}
+	for id, o := range snap.Outputs {
+		w.Outputs[id] = endsOf(o)
+	}
+	return w
+}
+
+func endsOf(o store.OutputEnds) components.Ends {
+	return components.Ends{Head: string(o.Head), Tail: string(o.Tail), Total: o.Total}
+}
+
+// awayTime is how long somebody must have been away for a marker.
+const awayTime = 60 * time.Second
+
+// markAway places the marker after the last entry that the viewer has seen.
+func markAway(p *pages.Session, snap *store.SessionPage) {
+	gone := snap.Session.Now - snap.Seen.At
+	if snap.Seen.Seq == 0 || snap.Seen.Seq >= snap.Session.LastSeq || gone < awayTime.Milliseconds() {
+		return
+	}
+	p.AwayAfter, p.AwaySince = snap.Seen.Seq, snap.Seen.At
 }
 
 // fillCards makes what stands above the journal and the queue below it.
@@ -118,6 +213,10 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	}
 	if err != nil {
 		return s.orNoSession(c, id, err)
+	}
+	// What was kept of it is sent now. If this fails it stays, and can be taken away.
+	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, id); err != nil {
+		s.log.Warn("forget what was kept of a sent message", slog.String("request_id", requestID(c)), slog.Any("error", err))
 	}
 	n := noticeRecorded
 	if r.Replayed {

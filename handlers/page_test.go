@@ -40,7 +40,7 @@ func TestPages_HostileText(t *testing.T) {
 		b := w.tab(t, w.alice)
 		for _, path := range []string{"/", "/?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%E2%80%AE", "/sessions/" + s.ID, "/sessions/" + s.ID + "?auto=60", "/sessions/" + s.ID + "/stop", "/needs-you", "/permissions/" + request, "/calls/" + call + "/output", "/sessions/" + s.ID + "?notice=%3Cimg%3E&seq=%3Cimg%3E"} {
 			b.open(path).page().want(http.StatusOK)
-			if n := b.doc.Find("img, script, b b, i:not([class]), u").Length(); n != 0 {
+			if n := b.doc.Find("img, script:not([src^='/static/']), b b, i:not([class]), u").Length(); n != 0 {
 				t.Errorf("%s: %d elements came out of text", path, n)
 			}
 			b.doc.Find("input").RemoveAttr("value") // what the viewer typed stays as it was typed

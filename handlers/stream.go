@@ -35,14 +35,21 @@ var always = func() <-chan struct{} {
 	return c
 }()
 
-// writer of one event to a stream. It runs after the handler has returned, so
-// it may know nothing of the request.
-type eventWriter func(w io.Writer, ev *journal.Event) error
+// streamMessage is one message of a stream: an event, as who reads it wants it.
+type streamMessage struct {
+	seq        int64
+	name, data string
+}
+
+// feed reads what comes after a seq, at most a page of it, and the head at that
+// moment. It runs after the handler has returned, so it may know nothing of the
+// request.
+type feed func(ctx context.Context, after int64) (list []streamMessage, head int64, err error)
 
 // follow answers with a stream of the session's events after a seq (RDR-2): what
 // is in the journal, then what comes. It refuses a cursor beyond the head, and
 // a session that isn't the owner's, before the stream begins.
-func (s *Server) follow(c *fiber.Ctx, id string, after int64, write eventWriter) error {
+func (s *Server) follow(c *fiber.Ctx, id string, after int64, read feed) error {
 	who := current(c)
 	if _, err := s.store.EventsAfter(c.UserContext(), who.User.ID, id, after, 1); err != nil {
 		return err
@@ -61,7 +68,7 @@ func (s *Server) follow(c *fiber.Ctx, id string, after int64, write eventWriter)
 	}
 	// Nothing of c may be used below: fiber gives it to another request when this handler returns.
 	st := &stream{
-		s: s, who: who, session: strings.Clone(id), sent: after, write: write, conn: c.Context().Conn(),
+		s: s, who: who, session: strings.Clone(id), sent: after, read: read, conn: c.Context().Conn(),
 		ctx: context.WithoutCancel(c.UserContext()), requestID: requestID(c),
 	}
 	c.Context().SetBodyStreamWriter(st.run)
@@ -74,7 +81,7 @@ type stream struct {
 	who       identity
 	session   string
 	sent      int64 // the seq up to which the reader has all
-	write     eventWriter
+	read      feed
 	conn      net.Conn
 	ctx       context.Context
 	requestID string
@@ -142,25 +149,25 @@ func (st *stream) loop(w *bufio.Writer) error {
 func (st *stream) page(w *bufio.Writer) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(st.ctx, readDeadline)
 	defer cancel()
-	p, err := st.s.store.EventsAfter(ctx, st.who.User.ID, st.session, st.sent, streamPage)
+	list, head, err := st.read(ctx, st.sent)
 	if err != nil {
 		return false, st.unreadable(err)
 	}
 	store.Crash("sse.read")
 	st.s.pages.Add(1)
 	st.failing = false
-	for i := range p.Events {
+	for _, m := range list {
 		if err := st.s.extend(st.conn); err != nil { // what doesn't fit into w is written now
 			return false, errGone
 		}
-		if err := st.write(w, &p.Events[i]); err != nil {
+		if err := writeMessage(w, m.seq, m.name, m.data); err != nil {
 			return false, err
 		}
-		st.sent = p.Events[i].Seq
+		st.sent = m.seq
 	}
 	err = st.flush(w)
 	store.Crash("sse.sent")
-	return st.sent < p.Head, err
+	return st.sent < head, err
 }
 
 // unreadable lets a stream wait while the journal can't be read: its reader
@@ -220,13 +227,24 @@ func (st *stream) flush(w *bufio.Writer) error {
 	return nil
 }
 
-// writeEvent writes an event as programs read it.
-func writeEvent(w io.Writer, ev *journal.Event) error {
-	data, err := journal.Encode(newEventJSON(ev))
-	if err != nil {
-		return fmt.Errorf("encode event #%d: %w", ev.Seq, err)
+// eventFeed gives events as programs read them.
+func (s *Server) eventFeed(owner, session string) feed {
+	return func(ctx context.Context, after int64) ([]streamMessage, int64, error) {
+		p, err := s.store.EventsAfter(ctx, owner, session, after, streamPage)
+		if err != nil {
+			return nil, 0, err
+		}
+		out := make([]streamMessage, 0, len(p.Events))
+		for i := range p.Events {
+			ev := &p.Events[i]
+			data, err := journal.Encode(newEventJSON(ev))
+			if err != nil {
+				return nil, 0, fmt.Errorf("encode event #%d: %w", ev.Seq, err)
+			}
+			out = append(out, streamMessage{ev.Seq, string(ev.Kind), string(data)})
+		}
+		return out, p.Head, nil
 	}
-	return writeMessage(w, ev.Seq, string(ev.Kind), string(data))
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")

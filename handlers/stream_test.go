@@ -40,13 +40,17 @@ type reader struct {
 // open begins to read a session's stream over a real connection.
 func (w *world) open(t *testing.T, session, query string, opts ...option) *reader {
 	t.Helper()
+	return w.openAt(t, "/api/v1/sessions/"+session+"/events"+query, append(opts, header("Accept", "text/event-stream"))...)
+}
+
+func (w *world) openAt(t *testing.T, path string, opts ...option) *reader {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+"/api/v1/sessions/"+session+"/events"+query, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Accept", "text/event-stream")
 	for _, o := range opts {
 		o(req)
 	}
@@ -434,7 +438,7 @@ func TestStream_Panic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.New(t, "sqlite"))
 	st := &stream{s: w.srv, ctx: t.Context(), who: identity{User: w.alice.user}, session: w.session(t, w.alice), conn: discardConn{}}
-	st.write = func(io.Writer, *journal.Event) error { panic("in the midst of it") }
+	st.read = func(context.Context, int64) ([]streamMessage, int64, error) { panic("in the midst of it") }
 	st.run(bufio.NewWriter(io.Discard)) // would end the process
 	if !strings.Contains(w.log.String(), "stream panicked") || w.srv.streams.Load() != 0 || len(w.srv.conns) != 0 {
 		t.Errorf("got %d streams and the log %s", w.srv.streams.Load(), w.log)

@@ -43,6 +43,9 @@ const (
 	reachBack     = 1000
 )
 
+// spanKinds are those of the index event_span.
+const spanKinds = "'turn.started', 'turn.ended', 'continuation.requested', 'session.blocked', 'session.unblocked', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.unknown', 'call.resolved', 'attempt.unknown', 'attempt.resolved'"
+
 // maxSpans bounds what the line of a session's life is drawn from.
 const maxSpans = 200
 
@@ -54,16 +57,15 @@ func (s *Store) SessionPage(ctx context.Context, owner, id string, before int64,
 		if err != nil {
 			return err
 		}
-		p.Events, err = reach(ctx, q, id, page.Events)
+		p.Events, err = reach(ctx, q, id, page.Events, min(limit, wantedEntries))
 		return err
 	})
 }
 
-// reach puts earlier events before a window until it has enough entries besides
+// reach puts earlier events before a window while it is missing entries besides
 // pieces of output. The data of the pieces that are added is left out: nothing
 // but their number is shown.
-func reach(ctx context.Context, q querier, id string, window []journal.Event) ([]journal.Event, error) {
-	missing := wantedEntries
+func reach(ctx context.Context, q querier, id string, window []journal.Event, missing int) ([]journal.Event, error) {
 	for i := range window {
 		if window[i].Kind != journal.KindCallOutput {
 			missing--
@@ -135,8 +137,7 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 		return err
 	}
 	var rows []eventRow
-	// The kinds are those of the index event_span.
-	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND kind IN ('turn.started', 'turn.ended', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.resolved', 'attempt.resolved') ORDER BY seq DESC LIMIT ?", id, maxSpans); err != nil {
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND kind IN ("+spanKinds+") ORDER BY seq DESC LIMIT ?", id, maxSpans); err != nil {
 		return err
 	}
 	slices.Reverse(rows)

@@ -42,3 +42,10 @@ func seen(ctx context.Context, q querier, owner, sessionID string) (Seen, error)
 	}
 	return out, err
 }
+
+// ChangedSince counts the owner's sessions that changed after a time, 100 at most.
+func (s *Store) ChangedSince(ctx context.Context, owner string, since int64) (int, error) {
+	var n int
+	err := s.one(ctx, &n, "SELECT count(*) FROM (SELECT 1 FROM session WHERE owner_id = ? AND updated_at > ? LIMIT 100) changed", owner, since)
+	return n, err
+}

@@ -25,4 +25,4 @@ CREATE TABLE preference (
 ) WITHOUT ROWID;
 
 -- The entries that the line of a session's life is drawn from.
-CREATE INDEX event_span ON event (session_id, seq) WHERE kind IN ('turn.started', 'turn.ended', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.resolved', 'attempt.resolved');
+CREATE INDEX event_span ON event (session_id, seq) WHERE kind IN ('turn.started', 'turn.ended', 'continuation.requested', 'session.blocked', 'session.unblocked', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.unknown', 'call.resolved', 'attempt.unknown', 'attempt.resolved');

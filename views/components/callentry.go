@@ -8,7 +8,7 @@ import (
 )
 
 // callEntry draws what happened to a call, from intent to outcome.
-func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
+func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
 	name := d.callName(journal.CallOf(body))
 	switch b := body.(type) {
 	case *journal.CallProposed:
@@ -18,18 +18,18 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		if b.N > 1 {
 			e.Note = Say("for the "+Ordinal(b.N)+" time, ", e.Note)
 		}
-		return e, true
-	case *journal.CallOutput:
-		e := Entry{Class: "minor", Icon: "term", Title: Say("Output of ", name), Note: Say(pieceText(b))}
-		e.Output = d.output(ev.Seq, b.CallID, false)
+		if c := d.Calls[b.CallID]; c != nil && c.State == journal.CallIsDispatched && c.N == b.N {
+			live := NewLiveOutput(c, d.Outputs[b.CallID])
+			e.Live = &live
+		}
 		return e, true
 	case *journal.CallSettled:
 		e := d.settled(b, name)
-		e.Output = d.output(ev.Seq, b.CallID, b.State == journal.CallFailed)
+		e.Output = d.output(b.CallID, b.State == journal.CallFailed)
 		return e, true
 	case *journal.CallUnknown:
 		e := Entry{Class: "unk", Icon: "unk", Title: Say("The outcome of ", name, " is not known"), Lines: []Phrase{Say("It was started ", AtSecond(b.Since), "; no result was recorded. It was not repeated.")}}
-		e.Output = d.output(ev.Seq, b.CallID, true)
+		e.Output = d.output(b.CallID, true)
 		return e, true
 	case *journal.CallEvidence:
 		return Entry{Icon: "server", Title: Say("Late evidence about ", name), Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
@@ -83,18 +83,6 @@ func (d *drawer) allowedText(a journal.AllowedBy) string {
 	case journal.AllowedByRule:
 	}
 	return "allowed by the rule " + Line(a.Text, 120)
-}
-
-func pieceText(b *journal.CallOutput) string {
-	n := int64(len(b.Text.S)) + b.Text.Bytes
-	text := Bytes(n)
-	if b.Stream == "stderr" {
-		text += " of errors"
-	}
-	if b.Dropped > 0 {
-		text = Bytes(b.Dropped) + " before it were not kept, " + text
-	}
-	return text
 }
 
 // VerdictText says what a person found.
@@ -167,22 +155,12 @@ func settleReason(reason string) string {
 	return Line(reason, 500)
 }
 
-// output is what a row shows of a call's output: nothing, unless it is the row
-// where the pieces of this window belong.
-func (d *drawer) output(seq int64, call string, failed bool) *Output {
-	p := d.pieces[call]
+// output is what the row of a call's end shows of its output; nil if there is none.
+func (d *drawer) output(call string, failed bool) *Output {
 	c := d.Calls[call]
-	if p == nil || p.home != seq || (p.text.Len() == 0 && (c == nil || c.OutputBytes == 0)) {
+	if c == nil || (c.OutputBytes == 0 && d.Outputs[call].Total == 0) {
 		return nil
 	}
-	label := "Output"
-	if c != nil {
-		label = "Output of " + NewCallTitle(c.Tool, CallPayload(c))
-	}
-	o := NewOutput(call, label, p.text.String(), failed)
-	if c != nil {
-		o.Pieces = c.OutputBytes > o.Bytes
-		o.Bytes, o.Dropped = max(c.OutputBytes, o.Bytes), c.DroppedBytes
-	}
+	o := outputOf(c, "out-"+call, d.Outputs[call], failed)
 	return &o
 }

@@ -236,7 +236,8 @@ type Agent struct {
 // Composer is the form for the next message.
 type Composer struct {
 	Session Session
-	Text    string // what was typed before, after a refusal
+	Text    string // what was typed before and not sent
+	KeptAt  int64  // when it was kept; 0: it wasn't
 	Key     string
 	Problem string
 	Waiting int  // messages that were not delivered yet

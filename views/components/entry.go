@@ -20,6 +20,7 @@ type Window struct {
 	SessionID string
 	Events    []journal.Event
 	Calls     map[string]*journal.Call
+	Outputs   map[string]Ends
 	Texts     map[string]string // of promoted prompts, by prompt
 	Viewer    Viewer
 	Now       int64
@@ -39,6 +40,8 @@ type Entry struct {
 	Rich   bool   // Prose is Markdown: only what an agent wrote and completed
 	Cut    int64  // bytes of Prose that are left out
 	Output *Output
+	Live   *LiveOutput // of the call that this entry started
+	Piece  bool        // a piece of output: a row without anything to read, since its call's box shows it
 	Raw    string // of an event that this build doesn't know
 }
 
@@ -46,11 +49,15 @@ type Entry struct {
 func EntryID(seq int64) string { return fmt.Sprintf("j-%d", seq) }
 
 // Entries draws every event of the window, one row each (RDR-4): never an error
-// (JRN-7). Pieces of one output or one message are told where they end.
+// (JRN-7). Pieces of one message are told where they end; those of an output are
+// rows without text.
 func Entries(w Window) []Entry {
 	d := drawer{Window: w, pieces: map[string]*pieces{}}
 	bodies := make([]journal.Body, len(w.Events))
 	for i := range w.Events {
+		if w.Events[i].Kind == journal.KindCallOutput {
+			continue
+		}
 		body, err := w.Events[i].Decode()
 		if err != nil { // damaged: verify says so; the page stays readable
 			body = &journal.Opaque{Of: w.Events[i].Kind, Raw: w.Events[i].Data}
@@ -61,7 +68,10 @@ func Entries(w Window) []Entry {
 	out := make([]Entry, len(bodies))
 	for i, body := range bodies {
 		ev := &w.Events[i]
-		e := d.entry(ev, body)
+		e := Entry{Piece: true}
+		if body != nil {
+			e = d.entry(ev, body)
+		}
 		e.Seq, e.Time, e.Kind = ev.Seq, ev.Time, string(ev.Kind)
 		out[i] = e
 	}
@@ -97,23 +107,11 @@ func (d *drawer) collect(seq int64, body journal.Body) {
 		}
 	}
 	switch b := body.(type) {
-	case *journal.CallOutput:
-		add(b.CallID, b.Text)
 	case *journal.MessageDelta:
 		add(b.MessageID, b.Text)
 	case *journal.MessageCompleted:
 		d.piece(b.MessageID).final = true
-	case *journal.CallSettled:
-		d.settle(seq, b.CallID)
-	case *journal.CallUnknown:
-		d.settle(seq, b.CallID)
 	}
-}
-
-// settle lets the row of a call's end show its output.
-func (d *drawer) settle(seq int64, call string) {
-	p := d.piece(call)
-	p.home, p.final = seq, true
 }
 
 func textOf(t journal.Text) string {
@@ -136,7 +134,7 @@ func (d *drawer) entry(ev *journal.Event, body journal.Body) Entry {
 	if e, ok := d.messageEntry(ev, body); ok {
 		return e
 	}
-	if e, ok := d.callEntry(ev, body); ok {
+	if e, ok := d.callEntry(body); ok {
 		return e
 	}
 	if e, ok := d.permissionEntry(body); ok {

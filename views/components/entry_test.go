@@ -57,7 +57,7 @@ func everyKind() []struct {
 		{agent, &journal.CallProposed{CallID: "call_1", Tool: "shell", Input: json.RawMessage(`{"command":"make deploy"}`), Effect: journal.EffectEffect}, "The agent proposed make deploy it may change something"},
 		{agent, &journal.CallDispatched{CallID: "call_1", N: 2, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule, Text: "shell make *"}}, "Started make deploy for the 2nd time, allowed by the rule shell make *"},
 		{agent, &journal.CallDispatched{CallID: "call_1", N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByPerson, ID: me.ID}}, "Started make deploy allowed by you"},
-		{agent, &journal.CallOutput{CallID: "call_1", Stream: "stderr", Text: journal.T("oh"), Dropped: 5}, "Output of make deploy 5 bytes before it were not kept, 2 bytes of errors"},
+		{agent, &journal.CallOutput{CallID: "call_1", Stream: "stderr", Text: journal.T("oh"), Dropped: 5}, ""},
 		{agent, &journal.CallSettled{CallID: "call_1", State: journal.CallFailed, ExitCode: &two, Reason: "timeout"}, "Failed: make deploy exit 2"},
 		{server, &journal.CallUnknown{CallID: "call_1", Since: now}, "The outcome of make deploy is not known"},
 		{server, &journal.CallEvidence{CallID: "call_1", Evidence: journal.Evidence{Text: "seen"}}, "Late evidence about make deploy seen"},
@@ -100,6 +100,12 @@ func TestEntries_EveryKind(t *testing.T) {
 		row := doc.Find("li#j-1")
 		if got := text(row.Find(".body")); !strings.Contains(solid(got), solid(tt.says)) {
 			t.Errorf("%s: says %q, want %q", tt.body.Kind(), got, tt.says)
+		}
+		if _, hidden := row.Attr("hidden"); hidden {
+			if tt.body.Kind() != journal.KindCallOutput {
+				t.Errorf("%s: nothing is to be seen", tt.body.Kind())
+			}
+			continue
 		}
 		if row.Find("svg.ico").Length() == 0 || row.Find(`a[href="#j-1"]`).Length() != 1 || row.Find("time[datetime]").Length() == 0 {
 			t.Errorf("%s: the row has no shape, link or time", tt.body.Kind())
@@ -150,44 +156,41 @@ func journalKinds(t *testing.T) map[journal.Kind]bool {
 	return out
 }
 
-// Pieces of one output stand together once, at the row where the call ended.
+// Pieces of one output stand together once, at the row where the call ended; each has a row all the same.
 func TestEntries_OutputStandsOnce(t *testing.T) {
 	t.Parallel()
 	var bodies []journal.Body
-	var offset int64
+	var all strings.Builder
 	for i := range 100 {
 		line := fmt.Sprintf("line %d\n", i)
-		bodies = append(bodies, &journal.CallOutput{CallID: "call_1", Offset: offset, Text: journal.T(line)})
-		offset += int64(len(line))
+		bodies = append(bodies, &journal.CallOutput{CallID: "call_1", Offset: int64(all.Len()), Text: journal.T(line)})
+		all.WriteString(line)
 	}
 	zero := 0
-	running := components.Entries(window(t, bodies...))
-	ended := components.Entries(window(t, append(bodies, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded, ExitCode: &zero, OutputBytes: offset})...))
-	if len(running) != 100 || len(ended) != 101 {
-		t.Fatalf("got %d and %d rows, want one for each event", len(running), len(ended))
+	w := window(t, append(bodies, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded, ExitCode: &zero, OutputBytes: int64(all.Len())})...)
+	w.Outputs = map[string]components.Ends{"call_1": whole(all.String())}
+	list := components.Entries(w)
+	if len(list) != 101 {
+		t.Fatalf("got %d rows, want one for each event", len(list))
 	}
-	for name, list := range map[string][]components.Entry{"running": running, "ended": ended} {
-		for i, e := range list {
-			last := i == len(list)-1
-			if (e.Output != nil) != last {
-				t.Errorf("%s: row %d of %d shows output: %v", name, i, len(list), e.Output != nil)
-			}
+	for i, e := range list {
+		if last := i == len(list)-1; (e.Output != nil) != last || e.Piece == last {
+			t.Errorf("row %d of %d: output %v, a piece %v", i, len(list), e.Output != nil, e.Piece)
 		}
-		doc := render(t, components.JournalRow(list[len(list)-1], now))
-		out := doc.Find(`[data-testid="output"]`)
-		if got := text(out.Find(`[data-testid="output-last"]`)); !strings.HasPrefix(got, "line 94 ") || !strings.HasSuffix(got, "line 99") {
-			t.Errorf("%s: what stands open is %q, want the last 6 lines", name, got)
-		}
-		folded := out.Find("details:not([open])")
-		if got := text(folded); strings.Count(folded.Find("pre").Text(), "line ") != 94 || !strings.HasPrefix(got, "Show 94 lines before these") {
-			t.Errorf("%s: folded is %q, want the first 94 lines", name, got)
-		}
-		if !strings.Contains(text(out), "Last 6 of 100 lines, 790 bytes") || out.Find(`a[href="/calls/call_1/output"]`).Length() != 1 || out.Find(`a[href="/calls/call_1/output?download=1"]`).Length() != 1 {
-			t.Errorf("%s: it isn't said how much there is and where all of it is: %s", name, text(out))
-		}
-		if out.Find("pre[tabindex='0'][aria-label]").Length() != 2 {
-			t.Errorf("%s: the output can't be reached by keyboard", name)
-		}
+	}
+	out := render(t, components.JournalRow(list[100], now)).Find(`[data-testid="output"]`)
+	if got := text(out.Find(`[data-testid="output-last"]`)); !strings.HasPrefix(got, "line 94 ") || !strings.HasSuffix(got, "line 99") {
+		t.Errorf("what stands open is %q, want the last 6 lines", got)
+	}
+	folded := out.Find("details:not([open])")
+	if got := text(folded); strings.Count(folded.Find("pre").Text(), "line ") != 94 || !strings.HasPrefix(got, "Show 94 lines before these") {
+		t.Errorf("folded is %q, want the first 94 lines", got)
+	}
+	if !strings.Contains(text(out), "Last 6 of 100 lines, 790 bytes") || out.Find(`a[href="/calls/call_1/output"]`).Length() != 1 || out.Find(`a[href="/calls/call_1/output?download=1"]`).Length() != 1 {
+		t.Errorf("it isn't said how much there is and where all of it is: %s", text(out))
+	}
+	if out.Find("pre[tabindex='0'][aria-label]").Length() != 2 {
+		t.Error("the output can't be reached by keyboard")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestOutputBox(t *testing.T) {
 		"failed, without lines": {text: strings.Repeat("x", 10<<20), failed: true, last: 1, says: "1 line, 10.0 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := render(t, components.OutputBox(components.NewOutput("call_1", "Output of make", tt.text, tt.failed)))
+			doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output of make", whole(tt.text), tt.failed)))
 			lines := func(which string) int {
 				return components.Lines(doc.Find(`[data-testid="output-` + which + `"]`).Text())
 			}
@@ -83,7 +83,7 @@ func TestOutputBox_LongLines(t *testing.T) {
 		"a cut emoji":      {strings.Repeat("x", 1999) + "\xf0\x9f\x92", "\ufffd"},
 		"joined by colour": {"\x1b[31m" + strings.Repeat("y", 4000), "… 2 KB more on this line"},
 	} {
-		doc := render(t, components.OutputBox(components.NewOutput("call_1", "Output", tt.in, false)))
+		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", whole(tt.in), false)))
 		got := strings.TrimPrefix(doc.Find("pre").Text(), "\n")
 		if !strings.HasSuffix(got, tt.ends) || strings.Contains(got, `\x1b`) || len([]rune(got)) > 2040 {
 			t.Errorf("%s: %d characters, ends with %q, want %q", name, len([]rune(got)), got[max(len(got)-60, 0):], tt.ends)
@@ -98,7 +98,7 @@ func TestOutputBox_BoundedBeforeDrawing(t *testing.T) {
 		"10 MiB of colours": strings.Repeat("\x1b[31mx\x1b[32my", 1<<20), "10 MiB of NUL": strings.Repeat("\x00", 10<<20), "10 MiB of returns": strings.Repeat("x\r", 5<<20),
 	} {
 		began := time.Now()
-		doc := render(t, components.OutputBox(components.NewOutput("call_1", "Output", text, false)))
+		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", whole(text), false)))
 		took := time.Since(began)
 		t.Logf("%-18s %s", name, took.Round(time.Millisecond))
 		if html, _ := doc.Html(); len(html) > 1<<20 {
@@ -107,14 +107,58 @@ func TestOutputBox_BoundedBeforeDrawing(t *testing.T) {
 	}
 }
 
-// The pieces of a call that stand in other windows are said to be elsewhere.
-func TestEntries_OutputElsewhere(t *testing.T) {
+func whole(s string) components.Ends { return components.Ends{Head: s, Total: int64(len(s))} }
+
+// Of an output whose middle isn't at hand both ends are shown, and how much is left out.
+func TestOutputBox_Ends(t *testing.T) {
 	t.Parallel()
-	zero := 0
-	w := window(t, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded, ExitCode: &zero, OutputBytes: 5000})
-	w.Calls["call_1"].OutputBytes = 5000
-	doc := render(t, components.JournalRow(components.Entries(w)[0], now))
-	if got := text(doc.Find(`[data-testid="output"]`)); !strings.HasPrefix(got, "5 KB in all Only what was written between the entries shown here.") || doc.Find("pre").Length() != 0 {
+	ends := components.Ends{Head: "first\nsecond", Tail: "rest of a line\n" + numbered(50), Total: 10 << 20}
+	doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", ends, false)))
+	if got := text(doc.Find(".out-f")); !strings.HasPrefix(got, "Last 6, 10.0 MB") {
 		t.Errorf("says %q", got)
+	}
+	if got := text(doc.Find("pre")); strings.Contains(got, "rest of a line") || strings.Contains(got, "first") || !strings.HasSuffix(got, "line 50") {
+		t.Errorf("shows %q", got)
+	}
+	doc = render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", ends, true)))
+	if got := text(doc.Find(`[data-testid="output-first"]`)); got != "first second" {
+		t.Errorf("begins with %q", got)
+	}
+	if got := text(doc.Find(".out-gap")); !strings.HasSuffix(got, "MB left out here") {
+		t.Errorf("left out: %q", got)
+	}
+}
+
+// A running call's box stands in the row of its start; its end empties it and
+// has one of its own. Pieces are rows without text.
+//
+// proves RDR-4
+func TestEntries_OutputOfARunningCall(t *testing.T) {
+	t.Parallel()
+	w := window(t, &journal.CallDispatched{CallID: "call_1", N: 1}, &journal.CallOutput{CallID: "call_1", Text: journal.Text{S: "hi\n"}})
+	w.Calls["call_1"].State, w.Calls["call_1"].N = journal.CallIsDispatched, 1
+	w.Outputs = map[string]components.Ends{"call_1": whole("hi\n")}
+	es := components.Entries(w)
+	doc := render(t, components.JournalRow(es[0], now))
+	if got := text(doc.Find("#live-call_1 pre")); got != "hi" {
+		t.Errorf("the box says %q", got)
+	}
+	doc = render(t, components.JournalRow(es[1], now))
+	li := doc.Find("li[data-seq]")
+	if _, hidden := li.Attr("hidden"); !hidden || text(li) != "" || li.AttrOr("id", "") != components.EntryID(es[1].Seq) {
+		t.Error("a piece of output is no empty row")
+	}
+	w.Calls["call_1"].State = journal.CallSucceeded
+	doc = render(t, components.LiveOutputs([]components.LiveOutput{components.NewLiveOutput(w.Calls["call_1"], w.Outputs["call_1"])}))
+	if box := doc.Find("#live-call_1[hx-swap-oob]"); box.Length() != 1 || text(box) != "" {
+		t.Error("the end of a call doesn't empty its box")
+	}
+	zero := 0
+	end := window(t, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded, ExitCode: &zero})
+	end.Outputs = w.Outputs
+	end.Calls["call_1"].OutputBytes = 3
+	doc = render(t, components.JournalRow(components.Entries(end)[0], now))
+	if got := text(doc.Find("pre")); got != "hi" {
+		t.Errorf("the end shows %q", got)
 	}
 }

@@ -20,6 +20,7 @@ type Word struct {
 	Href    string // a link to a place of ours
 	At      int64  // a time; Text is unused
 	Seconds bool
+	Since   int64 // how long ago a time is, which a script keeps right; Text is unused
 }
 
 // Say makes a phrase of strings, words and phrases.
@@ -46,6 +47,9 @@ func At(ms int64) Word { return Word{At: ms} }
 // AtSecond is a time to the second.
 func AtSecond(ms int64) Word { return Word{At: ms, Seconds: true} }
 
+// Age is how long ago a moment is.
+func Age(ms int64) Word { return Word{Since: ms} }
+
 // Code is a piece of a command, a path or a name, on one line.
 func Code(s string) Word { return Word{Text: Line(s, 160), Code: true} }
 
@@ -66,6 +70,10 @@ func (p Phrase) String() string {
 	for _, w := range p {
 		if w.At != 0 {
 			b.WriteString(Stamp(w.At, w.At, w.Seconds))
+			continue
+		}
+		if w.Since != 0 {
+			b.WriteString("some time")
 			continue
 		}
 		b.WriteString(Plain(w.Text))
@@ -130,6 +138,9 @@ func (word Word) write(w io.Writer, now int64) error {
 	switch {
 	case word.At != 0:
 		_, err := io.WriteString(w, `<time datetime="`+ISO(word.At)+`">`+Stamp(word.At, now, word.Seconds)+`</time>`)
+		return err
+	case word.Since != 0:
+		_, err := fmt.Fprintf(w, `<span data-since="%d">%s</span>`, word.Since, Ago(now-word.Since))
 		return err
 	case word.Href != "":
 		open, end = `<a href="`+templ.EscapeString(string(templ.URL(word.Href)))+`">`, "</a>"

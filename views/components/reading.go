@@ -128,11 +128,11 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	case journal.StateQueued:
 		return s.queuedDetail()
 	case journal.StateRunning:
-		return Say(s.turnWords(), "since ", At(since), ". Last entry ", s.sinceLast(), " ago.")
+		return Say(s.turnWords(), "since ", At(since), ". Last entry ", Age(s.State.UpdatedAt), " ago.")
 	case journal.StateRetrying:
 		return Say(fmt.Sprintf("The provider did not take the request. Try %d of %d at ", st.Retry.N, st.Retry.Of), AtSecond(st.Retry.At), ".")
 	case journal.StateWaiting:
-		return Say("Nothing is running. Since ", At(since), ", ", Ago(s.Now-since), ".")
+		return Say("Nothing is running. Since ", At(since), ", ", Age(since), ".")
 	case journal.StateBlocked:
 		return Say(st.Blocked.Detail, " Nothing is running.")
 	case journal.StateStopping:
@@ -150,8 +150,6 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	}
 	return nil
 }
-
-func (s Session) sinceLast() string { return Ago(s.Now - s.State.UpdatedAt) }
 
 func (s Session) turnWords() string {
 	if s.State.TurnOpen() {
@@ -184,9 +182,9 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 		worker = s.Host
 	}
 	if s.Claim.ExpiresAt <= s.Now {
-		return Say("No word from "+worker+" for "+Ago(s.Now-since)+". Its hold ended ", AtSecond(s.Claim.ExpiresAt), "; what was in progress is being found out.")
+		return Say("No word from "+worker+" for ", Age(since), ". Its hold ended ", AtSecond(s.Claim.ExpiresAt), "; what was in progress is being found out.")
 	}
-	return Say("No word from "+worker+" for "+Ago(s.Now-since)+". Its hold ends ", AtSecond(s.Claim.ExpiresAt), "; nothing else starts before then.")
+	return Say("No word from "+worker+" for ", Age(since), ". Its hold ends ", AtSecond(s.Claim.ExpiresAt), "; nothing else starts before then.")
 }
 
 // endedDetail says how the last turn ended, and what is held because of it (PRO-5).
@@ -286,7 +284,7 @@ func limitValue(limit string, l journal.Limits) string {
 func (s Session) View() Reading {
 	d := Say(Link(s.Path(), "Refresh to check again"), ".")
 	if s.LastSeq > 0 {
-		d = Say("Entry "+Number(s.LastSeq)+", "+s.sinceLast()+" ago. ", d)
+		d = Say("Entry "+Number(s.LastSeq)+", ", Age(s.State.UpdatedAt), " ago. ", d)
 	}
 	return Reading{Key: "manual", Words: "As of " + Stamp(s.Now, s.Now, true), Icon: "eye", Tone: ToneOff, Detail: d}
 }
@@ -336,6 +334,27 @@ func (s Session) TitlePrefix() string {
 			return "To continue: "
 		}
 		return "Ready for review: "
+	default:
+		return ""
+	}
+}
+
+// Volatile reports whether what is shown depends on the clock and on other
+// sessions too, not on entries alone: then it is asked for while nothing comes.
+func (s Session) Volatile() bool {
+	return s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRetrying
+}
+
+// TabIcon is what a browser's tab shows of the session, in the order of the
+// title's prefix; "" is the plain one.
+func (s Session) TabIcon() string {
+	switch s.State.Needs() {
+	case journal.NeedsReconcile:
+		return "reconcile"
+	case journal.NeedsDecision, journal.NeedsBlocked:
+		return "decision"
+	case journal.NeedsReview:
+		return "review"
 	default:
 		return ""
 	}

@@ -1,6 +1,10 @@
 package pages
 
-import "github.com/a-h/templ"
+import (
+	"fmt"
+
+	"github.com/a-h/templ"
+)
 
 // current marks the entry of the navigation where the viewer is.
 func current(here bool) templ.Attributes {
@@ -8,4 +12,20 @@ func current(here bool) templ.Attributes {
 		return templ.Attributes{"aria-current": "page"}
 	}
 	return nil
+}
+
+// rootAttributes are what the whole page goes by.
+func (f Frame) rootAttributes() templ.Attributes {
+	out := templ.Attributes{}
+	if f.Theme != "" {
+		out["data-theme"] = f.Theme
+	}
+	if f.KeysOff {
+		out["data-keys"] = "off"
+	}
+	if f.Viewer.ID != "" && f.Now > 0 {
+		out["data-pulse"] = fmt.Sprint(f.Now)
+		out["data-needs"] = fmt.Sprint(f.Needs)
+	}
+	return out
 }

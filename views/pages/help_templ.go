@@ -41,12 +41,20 @@ func HelpPage(p Help) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium prose-page\"><h1>Help and words</h1><h2>What you can rely on</h2><ul class=\"bullets\"><li>A message is accepted once the page says which entry it became. It is then kept whatever happens.</li><li>Closing this page, signing out or losing the connection never stops a session.</li><li>What may have had an effect is never repeated by itself. If its outcome isn’t recorded, you are asked.</li><li>A request waits for you without a time limit. A new message never answers it.</li><li>Sending the same form twice is the same as once.</li></ul><h2>Words</h2><dl class=\"words\"><dt>Session</dt><dd>One conversation with one agent in one workspace.</dd><dt>Mission</dt><dd>What you hand over in the first message of a session.</dd><dt>Agent</dt><dd>What does the work: it reads your messages, and proposes what is to be run.</dd><dt>Runbook</dt><dd>The agent of this version. Its message is Markdown; each fenced block marked <code>sh</code> or <code>bash</code> is a step, and the steps run in order.</dd><dt>Step</dt><dd>One piece of a turn. Of a runbook: one block, which is one command.</dd><dt>Plan</dt><dd>The steps that the agent means to take, with what became of each.</dd><dt>Workspace</dt><dd>The folder of the server in which a session works.</dd><dt>Worker</dt><dd>The part of a server that works on a session. Without one, sessions wait and are kept.</dd><dt>Lease</dt><dd>The time for which a worker holds a session. It renews it while it is well; nobody else works there before it ends.</dd><dt>Archive</dt><dd>To close a session. It takes no more messages, and stays readable.</dd><dt>Message</dt><dd>What you send. <b>Queue</b> starts a turn of its own when the one before has ended; <b>steer</b> reaches the agent at the next safe point of the turn that is open.</dd><dt>Turn</dt><dd>The work that one message asked for, with the steers that joined it.</dd><dt>Safe point</dt><dd>The moment between two steps, when everything that was started has ended.</dd><dt>Journal, entry</dt><dd>The numbered record of all that happened. It is never changed.</dd><dt>Request, decision</dt><dd>What the agent wants to do, and your answer. An answer holds for one call.</dd><dt>Unknown outcome, reconcile</dt><dd>Something was started and nobody recorded how it ended. You look, and say what you found.</dd><dt>Held</dt><dd>Nothing is delivered until you continue, or send a new message.</dd><dt>Not confirmed</dt><dd>The worker has not been heard of lately. It may still be working; nothing else takes over before its lease ends.</dd></dl><h2>States</h2><dl class=\"words\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium prose-page\"><h1>Help and words</h1><h2>What you can rely on</h2><ul class=\"bullets\"><li>A message is accepted once the page says which entry it became. It is then kept whatever happens.</li><li>Closing this page, signing out or losing the connection never stops a session.</li><li>What may have had an effect is never repeated by itself. If its outcome isn’t recorded, you are asked.</li><li>A request waits for you without a time limit. A new message never answers it.</li><li>Sending the same form twice is the same as once.</li></ul><h2>Words</h2><dl class=\"words\"><dt>Session</dt><dd>One conversation with one agent in one workspace.</dd><dt>Mission</dt><dd>What you hand over in the first message of a session.</dd><dt>Agent</dt><dd>What does the work: it reads your messages, and proposes what is to be run.</dd><dt>Runbook</dt><dd>The agent of this version. Its message is Markdown; each fenced block marked <code>sh</code> or <code>bash</code> is a step, and the steps run in order.</dd><dt>Step</dt><dd>One piece of a turn. Of a runbook: one block, which is one command.</dd><dt>Plan</dt><dd>The steps that the agent means to take, with what became of each.</dd><dt>Workspace</dt><dd>The folder of the server in which a session works.</dd><dt>Worker</dt><dd>The part of a server that works on a session. Without one, sessions wait and are kept.</dd><dt>Lease</dt><dd>The time for which a worker holds a session. It renews it while it is well; nobody else works there before it ends.</dd><dt>Archive</dt><dd>To close a session. It takes no more messages, and stays readable.</dd><dt>Message</dt><dd>What you send. <b>Queue</b> starts a turn of its own when the one before has ended; <b>steer</b> reaches the agent at the next safe point of the turn that is open.</dd><dt>Turn</dt><dd>The work that one message asked for, with the steers that joined it.</dd><dt>Safe point</dt><dd>The moment between two steps, when everything that was started has ended.</dd><dt>Journal, entry</dt><dd>The numbered record of all that happened. It is never changed.</dd><dt>Request, decision</dt><dd>What the agent wants to do, and your answer. An answer holds for one call.</dd><dt>Unknown outcome, reconcile</dt><dd>Something was started and nobody recorded how it ended. You look, and say what you found.</dd><dt>Held</dt><dd>Nothing is delivered until you continue, or send a new message.</dd><dt>Not confirmed</dt><dd>The worker has not been heard of lately. It may still be working; nothing else takes over before its lease ends.</dd></dl><h2 id=\"keys\">Keys</h2><p>Single keys work outside of fields, and can be turned off in the <a href=\"/settings\">settings</a>. They move the focus and never submit anything.</p>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = KeyList().Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<h2>States</h2><dl class=\"words\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, r := range components.AllReadings() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<dt>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<dt>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -54,7 +62,7 @@ func HelpPage(p Help) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</dt><dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</dt><dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -62,17 +70,17 @@ func HelpPage(p Help) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</dl><h2 id=\"notices\">Notices</h2><p>Holdfast is free software under the Apache License 2.0.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</dl><h2 id=\"notices\">Notices</h2><p>Holdfast is free software under the Apache License 2.0.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, n := range p.Notices {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -80,12 +88,12 @@ func HelpPage(p Help) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

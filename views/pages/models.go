@@ -1,10 +1,14 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
+
+	"github.com/a-h/templ"
 
 	"holdfast/journal"
 	"holdfast/journal/policy"
+	"holdfast/static"
 	"holdfast/views/components"
 )
 
@@ -23,7 +27,11 @@ type Frame struct {
 	Needs   int               // what needs the viewer, over all sessions
 	Current string            // the entry of the navigation: sessions, needs, new or ""
 
-	Refresh int // seconds; 0: the page stays as it is
+	Refresh  int // seconds; 0: the page stays as it is
+	KeysOff  bool
+	Announce string // what is said aloud: "" for milestones, all, off
+	Theme    string // light, dark, or "" as the system says
+	Icon     string // what the tab shows: "" for plain, decision, reconcile, review
 	Notice  components.Phrase
 	SignOut string // key of the form
 
@@ -38,6 +46,11 @@ func (f Frame) DocumentTitle() string {
 	}
 	return t
 }
+
+// IconPath is where the tab's icon is.
+func (f Frame) IconPath() string { return static.Path("icon-" + cmp.Or(f.Icon, "plain") + ".svg") }
+
+func offlineIcon() string { return static.Path("icon-offline.svg") }
 
 // SignIn is the page to sign in, by address and password or by a link.
 type SignIn struct {
@@ -135,6 +148,12 @@ type Session struct {
 	Queue    []components.QueuedPrompt
 	Composer components.Composer
 	Keys     SessionKeys
+	Trace    components.TraceView
+
+	// The last entry that the viewer had on their screen before they left, and
+	// when that was; 0: they were not away, or the marker stands elsewhere.
+	AwayAfter, AwaySince int64
+	Seen                 int64 // the last entry that is known to have been seen
 }
 
 // SessionKeys are the idempotency keys of the page's other forms.
@@ -142,6 +161,21 @@ type SessionKeys struct{ Continue, Archive string }
 
 // Locked reports whether the page reloads by itself; then it has no form that text could be lost from.
 func (p Session) Locked() bool { return p.Refresh > 0 }
+
+// liveAttributes connect the page to its stream. A page that reloads by itself,
+// or that shows an earlier window, has none.
+func (p Session) liveAttributes() templ.Attributes {
+	if p.Locked() || p.Window != 0 {
+		return nil
+	}
+	return templ.Attributes{
+		"id": "live", "hx-ext": "sse", "sse-connect": fmt.Sprintf("%s/stream?after=%d", p.S.Path(), p.S.LastSeq), "sse-close": "gone",
+		"data-now": fmt.Sprint(p.S.Now), "data-session": p.S.Path(), "data-seen": fmt.Sprint(p.Seen), "data-announce": p.Frame.Announce,
+	}
+}
+
+// AwayBefore reports whether the viewer left before the first entry of the window.
+func (p Session) AwayBefore() bool { return p.AwayAfter > 0 && p.AwayAfter < p.First() }
 
 // First and Last are the seqs of the window; 0 if it is empty.
 func (p Session) First() int64 {

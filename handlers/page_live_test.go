@@ -1,0 +1,223 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+	"holdfast/views/components"
+)
+
+func fragment(t *testing.T, html string) *goquery.Document {
+	t.Helper()
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(html))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// rows are the seqs of the rows in a fragment, in order.
+func rows(doc *goquery.Document) []int64 {
+	var out []int64
+	doc.Find("li[data-seq]").Each(func(_ int, li *goquery.Selection) {
+		n, err := strconv.ParseInt(li.AttrOr("data-seq", ""), 10, 64)
+		if err == nil && li.AttrOr("id", "") == "j-"+strconv.FormatInt(n, 10) {
+			out = append(out, n)
+		}
+	})
+	return out
+}
+
+// proves RDR-1 RDR-2 RDR-4
+func TestPageStream_RowsOnceInOrder(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		w := newWorld(t, db)
+		w.serve(t)
+		r := w.run(t, w.alice)
+		last := int64(len(storetest.Events(t, w.store, r.Session)))
+		s := w.openAt(t, "/sessions/"+r.Session+"/stream?after=1", browser(w.alice))
+		for seq := int64(2); seq <= last; seq++ {
+			m := s.event()
+			if m.event != "row" || m.id != strconv.FormatInt(seq, 10) {
+				t.Fatalf("got %s %s, want row %d", m.event, m.id, seq)
+			}
+			doc := fragment(t, m.data)
+			if got := rows(doc); len(got) != 1 || got[0] != seq {
+				t.Errorf("row %d holds %v", seq, got)
+			}
+			if parts := doc.Find("[hx-swap-oob]").Length(); (parts > 5) != (seq == last) {
+				t.Errorf("row %d of %d carries %d parts", seq, last, parts)
+			}
+		}
+		storetest.MustAppend(t, w.store, r.Claim, "", &journal.StepStarted{TurnID: r.Turn, Step: journal.Step{Name: hostile, Index: 1, Of: 1}})
+		m := s.event()
+		doc := fragment(t, m.data)
+		if m.id != strconv.FormatInt(last+1, 10) || doc.Find("script, img").Length() != 0 || !strings.Contains(doc.Find("li h3").Text(), "<script>") {
+			t.Errorf("got %s: %s", m.id, m.data)
+		}
+	})
+}
+
+func TestPageStream_Refused(t *testing.T) {
+	// proves OWN-1 OWN-2
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	id := w.session(t, w.alice)
+	path := "/sessions/" + id + "/stream"
+	if a := w.do(t, get, path, browser(w.mallory)); a.status != http.StatusNotFound {
+		t.Errorf("another owner got %d", a.status)
+	}
+	if a := w.do(t, get, path+"?after=99", browser(w.alice)); a.status != http.StatusBadRequest {
+		t.Errorf("a cursor beyond the head got %d", a.status)
+	}
+	if a := w.do(t, get, path, header("HX-Request", "true")); a.status != http.StatusUnauthorized {
+		t.Errorf("nobody got %d", a.status)
+	}
+}
+
+// A page that was away asks for what it missed, and gets the same rows and parts.
+func TestPageParts(t *testing.T) {
+	// proves RDR-1 RDR-4 RDR-6
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		w := newWorld(t, db)
+		r := w.run(t, w.alice)
+		for range 30 {
+			storetest.MustAppend(t, w.store, r.Claim, "", &journal.PlanUpdated{}, &journal.PlanUpdated{})
+		}
+		_, request := r.MustAsk(t, w.store)
+		last := int64(len(storetest.Events(t, w.store, r.Session)))
+		ask := func(query string) (*goquery.Document, answer) {
+			a := w.do(t, get, "/sessions/"+r.Session+query, browser(w.alice), header("HX-Request", "true"))
+			if a.status != http.StatusOK || a.header.Get(headHeader) != strconv.FormatInt(last, 10) {
+				t.Fatalf("%s: got %d, head %q", query, a.status, a.header.Get(headHeader))
+			}
+			return fragment(t, string(a.body)), a
+		}
+		doc, _ := ask("?after=3")
+		got := rows(doc)
+		if int64(len(got)) != last-3 || got[0] != 4 || got[len(got)-1] != last {
+			t.Errorf("after 3 came %v", got)
+		}
+		for _, id := range []string{"reading-execution", "reading-needs", "register-act", "needs-list", "queue-box", "composer-key", "deliveries", "plan", "facts", "nav-count", "page-state", "trace"} {
+			if doc.Find("#"+id+"[hx-swap-oob]").Length() != 1 {
+				t.Errorf("the part %s is missing", id)
+			}
+		}
+		if doc.Find("#"+request).Length() != 1 || !strings.Contains(doc.Find("#page-state").AttrOr("data-title", ""), "(1) Decision needed") {
+			t.Error("the request isn't among the parts")
+		}
+		doc, _ = ask("?before=20")
+		if got := rows(doc); len(got) != 19 || got[0] != 1 || got[18] != 19 || doc.Find("#earlier a").Length() != 0 {
+			t.Errorf("before 20 came %v", got)
+		}
+		doc, _ = ask("?before=60")
+		if got := rows(doc); len(got) != windowSize || got[len(got)-1] != 59 || doc.Find("#earlier a").AttrOr("href", "") != "/sessions/"+r.Session+"?before=10#journal" {
+			t.Errorf("before 60 came %v", got)
+		}
+		doc, a := ask("?notice=recorded&seq=7")
+		if len(rows(doc)) != 0 || a.header.Get("X-Holdfast-Said") != "Recorded as entry #0007." {
+			t.Errorf("after a form: %v, %q", rows(doc), a.header.Get("X-Holdfast-Said"))
+		}
+	})
+}
+
+func TestUnsent_FormsAndRestore(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		w := newWorld(t, db)
+		id := w.session(t, w.alice)
+		b := w.tab(t, w.alice)
+		b.open("/sessions/"+id).page().submit(`[data-testid="composer"]`, vals("text", "not yet"))
+		storetest.MustState(t, w.store, id)
+		b.open("/sessions/" + id)
+		_, fields := b.fields(`[data-testid="composer"]`, vals("text", "half a thought\n</textarea><b>x"))
+		if b.post("/sessions/"+id+"/unsent", fields).status != http.StatusSeeOther {
+			t.Fatalf("got %d", b.status)
+		}
+		b.follow().page().want(http.StatusOK, "Your text is kept. It was not sent.")
+		_, fields = b.fields(`[data-testid="composer"]`, nil)
+		if got := strings.ReplaceAll(fields.Get("text"), "\r\n", "\n"); strings.TrimPrefix(got, "\n") != "half a thought\n</textarea><b>x" {
+			t.Errorf("the composer holds %q", got)
+		}
+		other := w.tab(t, w.mallory)
+		if other.post("/sessions/"+id+"/unsent", fields).status != http.StatusNotFound {
+			t.Errorf("another owner got %d", other.status)
+		}
+		b.submit(`[data-testid="composer"]`, vals("delivery", "queue")).follow().page()
+		_, fields = b.fields(`[data-testid="composer"]`, nil)
+		if strings.TrimSpace(fields.Get("text")) != "" {
+			t.Errorf("sent, and still kept: %q", fields.Get("text"))
+		}
+	})
+}
+
+func TestSeen_MarkerAfterTheLastSeenEntry(t *testing.T) {
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	r := w.run(t, w.alice)
+	b := w.tab(t, w.alice)
+	seen := func(seq string) int {
+		return b.post("/sessions/"+r.Session+"/seen", vals("seq", seq)).status
+	}
+	if seen("2") != http.StatusNoContent || seen("0") != http.StatusBadRequest || seen("999") != http.StatusBadRequest || seen("x") != http.StatusUnprocessableEntity {
+		t.Error("what was seen isn't checked")
+	}
+	if w.tab(t, w.mallory).post("/sessions/"+r.Session+"/seen", vals("seq", "1")).status != http.StatusNotFound {
+		t.Error("another owner may say what was seen")
+	}
+	p, err := w.store.SessionPage(t.Context(), w.alice.user.ID, r.Session, 0, 50)
+	if err != nil || p.Seen.Seq != 2 {
+		t.Fatalf("seen %+v, %v", p.Seen, err)
+	}
+	p.Session.Now = p.Seen.At + awayTime.Milliseconds() - 1
+	model, err := w.srv.sessionModel(t.Context(), components.Viewer{ID: w.alice.user.ID}, &p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	markAway(&model, &p)
+	if model.AwayAfter != 0 {
+		t.Error("a marker for somebody who was hardly away")
+	}
+	p.Session.Now++
+	markAway(&model, &p)
+	if model.AwayAfter != 2 || model.AwaySince != p.Seen.At {
+		t.Errorf("the marker stands after #%d, since %d", model.AwayAfter, model.AwaySince)
+	}
+}
+
+func TestPulseAndSettings(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		w := newWorld(t, db)
+		r := w.run(t, w.alice)
+		one, err := w.store.Session(t.Context(), w.alice.user.ID, r.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := strconv.FormatInt(one.UpdatedAt-1, 10)
+		a := w.do(t, get, "/pulse?since="+since, browser(w.alice))
+		if got := string(a.body); a.status != http.StatusOK || !strings.Contains(got, `"needs":0,"changed":1`) || !strings.Contains(got, "icon-plain") {
+			t.Errorf("got %d %s", a.status, got)
+		}
+		r.MustAsk(t, w.store)
+		if got := string(w.do(t, get, "/pulse?since="+since, browser(w.alice)).body); !strings.Contains(got, `"needs":1,`) || !strings.Contains(got, "icon-decision") {
+			t.Errorf("got %s", got)
+		}
+		if got := string(w.do(t, get, "/pulse?since=0", browser(w.mallory)).body); !strings.Contains(got, `"needs":0,"changed":0`) { // proves OWN-1
+			t.Errorf("mallory got %s", got)
+		}
+		b := w.tab(t, w.alice)
+		b.open("/settings").page().submit(`[data-testid="settings-form"]`, vals("keys", "off", "theme", "dark", "announce", "off")).follow().page().want(http.StatusOK, "Saved.")
+		if root := b.doc.Find("html"); root.AttrOr("data-theme", "") != "dark" || root.AttrOr("data-keys", "") != "off" {
+			t.Error("the page doesn't follow the settings")
+		}
+		b.submit(`[data-testid="settings-form"]`, vals("theme", "pink")).page().want(http.StatusUnprocessableEntity, "Nothing was changed")
+		got, err := w.store.Preferences(t.Context(), w.alice.user.ID)
+		if err != nil || got != (store.Preferences{KeysOff: true, Announce: "off", Theme: "dark"}) {
+			t.Errorf("kept %+v, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+	"holdfast/static"
+	"holdfast/store"
+)
+
+// submitSeen: POST /sessions/:id/seen notes the last entry on the screen. A
+// script sends it while a page is read; it changes nothing of the session.
+func (s *Server) submitSeen(c *fiber.Ctx) error {
+	id, f, err := s.sessionForm(c)
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseInt(f.word("seq"), 10, 64)
+	if err != nil {
+		return s.orNoSession(c, id, refuse("no-such-entry", "seq must be the number of an entry. Nothing was recorded."))
+	}
+	if err := s.store.MarkSeen(c.UserContext(), current(c).User.ID, id, seq); err != nil {
+		return err
+	}
+	return c.SendStatus(http.StatusNoContent)
+}
+
+// submitUnsent: POST /sessions/:id/unsent keeps what is typed in the composer.
+func (s *Server) submitUnsent(c *fiber.Ctx) error {
+	id, f, err := s.sessionForm(c)
+	if err != nil {
+		return err
+	}
+	return s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
+}
+
+// submitUnsentMission: POST /sessions/new/unsent keeps what is typed for a new session.
+func (s *Server) submitUnsentMission(c *fiber.Ctx) error {
+	f, err := parseForm(c)
+	if err != nil {
+		return err
+	}
+	return s.keepUnsent(c, f, store.NewMission, "prompt", "/sessions/new?notice="+string(noticeKept))
+}
+
+// keepUnsent keeps the text of a form; the script of a page names it text, the
+// form's own button by its field.
+func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error {
+	text := f.text("text")
+	if text == "" {
+		text = f.text(field)
+	}
+	keep(c, kept{Text: text})
+	if err := s.limit(c); err != nil {
+		return err
+	}
+	if err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, f.text("idempotency_key"), text); err != nil {
+		return err
+	}
+	if isScript(c) {
+		return c.SendStatus(http.StatusNoContent)
+	}
+	return seeOther(c, to)
+}
+
+type pulseJSON struct {
+	Needs   int    `json:"needs"`   // what needs the person, over all sessions
+	Changed int    `json:"changed"` // sessions that changed since
+	Icon    string `json:"icon"`    // what the tab shall show
+}
+
+// showPulse: GET /pulse?since=MS tells a page that stays open what changed.
+func (s *Server) showPulse(c *fiber.Ctx) error {
+	since, err := queryInt(c, "since", 0)
+	if err != nil {
+		return err
+	}
+	who := current(c).User.ID
+	needs, err := s.store.NeedsCount(c.UserContext(), who)
+	if err != nil {
+		return err
+	}
+	changed, err := s.store.ChangedSince(c.UserContext(), who, since)
+	if err != nil {
+		return err
+	}
+	icon := "icon-plain.svg"
+	if name := iconOf(needs); name != "" {
+		icon = "icon-" + name + ".svg"
+	}
+	return sendJSON(c, http.StatusOK, pulseJSON{
+		Needs:   needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked],
+		Changed: changed, Icon: static.Path(icon),
+	})
+}

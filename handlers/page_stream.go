@@ -1,0 +1,98 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/views/components"
+	"holdfast/views/pages"
+)
+
+// showStream: GET /sessions/:id/stream?after=SEQ. Each entry is a message with
+// its row; the last one of those that were there at once carries the parts of
+// the page that changed with them.
+func (s *Server) showStream(c *fiber.Ctx) error {
+	id, err := pathID(c, "id", "ses")
+	if err != nil {
+		return err
+	}
+	after, err := cursor(c)
+	if err != nil {
+		return s.orNoSession(c, id, err)
+	}
+	return s.follow(c, id, after, s.rowFeed(viewerOf(c), strings.Clone(id)))
+}
+
+// rowFeed gives entries as a page shows them, from one snapshot at a time (RDR-1).
+func (s *Server) rowFeed(v components.Viewer, session string) feed {
+	return func(ctx context.Context, after int64) ([]streamMessage, int64, error) {
+		snap, err := s.store.SessionAfter(ctx, v.ID, session, after, streamPage)
+		if err != nil || len(snap.Events) == 0 {
+			return nil, snap.Session.LastSeq, err
+		}
+		out, err := s.rowMessages(ctx, v, &snap)
+		return out, snap.Session.LastSeq, err
+	}
+}
+
+func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *store.SessionPage) ([]streamMessage, error) {
+	entries := components.Entries(windowOf(snap, v))
+	out := make([]streamMessage, 0, len(entries))
+	for _, e := range entries {
+		html, err := drawn(ctx, components.JournalRow(e, snap.Session.Now))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, streamMessage{e.Seq, "row", html})
+	}
+	last := &out[len(out)-1]
+	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap)))
+	if err != nil {
+		return nil, err
+	}
+	last.data += outputs
+	if onlyOutput(snap.Events) { // no part but the box of its call changes with it
+		return out, nil
+	}
+	p, err := s.sessionModel(ctx, v, snap, 0)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := drawn(ctx, pages.SessionParts(p))
+	last.data += parts
+	return out, err
+}
+
+// liveOutputs are the boxes of the calls that these entries are about: filled
+// while a call runs, emptied when it has ended.
+func liveOutputs(snap *store.SessionPage) []components.LiveOutput {
+	var out []components.LiveOutput
+	for id, c := range snap.Calls {
+		out = append(out, components.NewLiveOutput(c, endsOf(snap.Outputs[id])))
+	}
+	return out
+}
+
+func onlyOutput(evs []journal.Event) bool {
+	for i := range evs {
+		if evs[i].Kind != journal.KindCallOutput {
+			return false
+		}
+	}
+	return true
+}
+
+// drawn is a component as HTML.
+func drawn(ctx context.Context, c templ.Component) (string, error) {
+	var b strings.Builder
+	if err := c.Render(ctx, &b); err != nil {
+		return "", fmt.Errorf("draw a part of a page: %w", err)
+	}
+	return b.String(), nil
+}

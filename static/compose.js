@@ -1,0 +1,228 @@
+// Forms of a session's page are sent without leaving it: the server answers with
+// the parts that changed, and says what was recorded. Without this script, or
+// where anything here fails, the same forms are sent as plain posts. Nothing is
+// shown as done before the server has answered; what was typed stays until then.
+(() => {
+  'use strict';
+  const $ = (id) => document.getElementById(id);
+  const hf = window.holdfast;
+  const live = $('live');
+
+  // ---- sending
+
+  if (live) {
+    document.addEventListener('submit', (e) => {
+      const form = e.target;
+      if (e.defaultPrevented || form.method !== 'post' || !form.closest('#live') || form.dataset.plain !== undefined) return;
+      if (form.dataset.sending) { e.preventDefault(); return; }
+      e.preventDefault();
+      send(form, e.submitter);
+    });
+  }
+
+  async function send(form, button) {
+    stopKeeping(form);
+    form.dataset.sending = '1';
+    const words = button?.textContent;
+    if (button) {
+      button.setAttribute('aria-disabled', 'true');
+      button.textContent = 'Sending…';
+    }
+    const done = () => {
+      delete form.dataset.sending;
+      if (button?.isConnected) {
+        button.removeAttribute('aria-disabled');
+        button.textContent = words;
+      }
+    };
+    const body = new URLSearchParams(new FormData(form));
+    if (button?.name) body.set(button.name, button.value);
+    let res, html;
+    try { // a form that was taken leads to the page, which answers a script with its parts
+      res = await fetch(button?.getAttribute('formaction') || form.action, { method: 'POST', body, headers: { 'HX-Request': 'true' }, signal: AbortSignal.timeout(20000) });
+      html = await res.text();
+    } catch {
+      done();
+      return lost(form, button);
+    }
+    done();
+    if (res.status === 401) return signedOut(form);
+    if (res.ok && res.headers.get('X-Holdfast-Head')) return settled(form, res.headers.get('X-Holdfast-Said') || 'Recorded.', html);
+    const refusal = refusalIn(html);
+    if (refusal) return show(form, refusal);
+    lost(form, button); // a proxy's words, not ours
+  }
+
+  // refusalIn takes what a page of ours says went wrong out of the page.
+  function refusalIn(html) {
+    const doc = new DOMParser().parseFromString(html, 'text/html');
+    const el = doc.querySelector('[data-testid=error-summary], [data-testid=failure]');
+    if (!el) return null;
+    for (const h of el.querySelectorAll('h1')) {
+      const h2 = doc.createElement('h2');
+      h2.append(...h.childNodes);
+      h.replaceWith(h2);
+    }
+    for (const id of el.querySelectorAll('[id]')) if ($(id.id)) id.removeAttribute('id');
+    el.classList.remove('wrap', 'medium');
+    return document.adoptNode(el);
+  }
+
+  function settled(form, said, html) {
+    const card = form.closest('.card, .notice, li');
+    if (form.contains(document.activeElement)) document.activeElement.blur();
+    form.reset();
+    for (const t of form.querySelectorAll('textarea')) { t.value = ''; t.defaultValue = ''; }
+    clear();
+    if (form.closest('.queue')) card?.remove();
+    hf.swapParts(html);
+    const box = $('flash');
+    box.replaceChildren(notice('ok', said));
+    hf.say(said);
+    focusAfter(form, card);
+  }
+
+  function focusAfter(form, card) {
+    if (form.closest('#composer') && !card) return $('text')?.focus();
+    const next = document.querySelector('#needs-list .card h3');
+    if (form.closest('.queue') || form.dataset.testid === 'withdrawal') {
+      return (document.querySelector('#queue-box button') || $('text'))?.focus();
+    }
+    if (next) next.tabIndex = -1;
+    (next || $('needs'))?.focus();
+  }
+
+  function notice(kind, words) {
+    const p = document.createElement('p');
+    p.className = 'notice ' + kind;
+    p.dataset.testid = 'notice';
+    p.textContent = words;
+    return p;
+  }
+
+  // show puts a refusal beside its form; the text stays in the form.
+  function show(form, ...content) {
+    clear();
+    const box = document.createElement('div');
+    box.className = 'refusal notice bad';
+    box.tabIndex = -1;
+    box.dataset.testid = 'refusal';
+    box.append(...content);
+    form.before(box);
+    box.focus();
+  }
+
+  function signedOut(form) {
+    const p = document.createElement('p');
+    p.append('You are signed out, so this was not sent. Your text is kept here. ');
+    const to = '/login?next=' + encodeURIComponent(location.pathname);
+    for (const [words, target] of [['Sign in in this tab', ''], ['in a new tab', '_blank']]) {
+      const a = document.createElement('a');
+      a.href = to;
+      a.textContent = words;
+      if (target) { a.target = target; a.rel = 'noopener'; }
+      p.append(a, ' ');
+    }
+    show(form, p);
+  }
+
+  function clear() {
+    for (const el of document.querySelectorAll('.refusal')) el.remove();
+  }
+
+  // lost: whether it was recorded isn't known. The key settles it.
+  function lost(form, button) {
+    const p = document.createElement('p');
+    p.textContent = 'No answer from the server. It may or may not have been recorded. Sending it again is safe: it is recorded once.';
+    const again = document.createElement('button');
+    again.type = 'button';
+    again.textContent = 'Send it again';
+    again.dataset.testid = 'send-again';
+    again.addEventListener('click', () => { clear(); send(form, button); });
+    show(form, p, again);
+  }
+
+  // ---- text that was typed and not sent is kept on the server for its owner
+
+  let timer, keeping;
+  const field = () => document.querySelector('[data-unsent]');
+
+  function keep() {
+    const el = field();
+    if (!el) return null;
+    const body = new URLSearchParams({ text: el.value, idempotency_key: el.form.querySelector('[name=idempotency_key]').value });
+    return { url: el.dataset.unsent, body };
+  }
+
+  async function keepNow() {
+    clearTimeout(timer);
+    const k = keep();
+    if (!k) return;
+    keeping = new AbortController();
+    const state = $('unsent-state');
+    try {
+      const res = await fetch(k.url, { method: 'POST', body: k.body, headers: { 'HX-Request': 'true' }, redirect: 'error', signal: keeping.signal });
+      if (state) state.textContent = res.ok ? (k.body.get('text') ? 'Kept on the server, not sent.' : '') : '';
+    } catch { /* it stays in the field; the next change tries again */ }
+  }
+
+  function stopKeeping(form) {
+    if (!field() || field().form !== form) return;
+    clearTimeout(timer);
+    keeping?.abort();
+    if ($('unsent-state')) $('unsent-state').textContent = '';
+  }
+
+  document.addEventListener('input', (e) => {
+    if (!e.target.matches('[data-unsent]')) return;
+    clearTimeout(timer);
+    timer = setTimeout(keepNow, 700);
+  });
+  const leave = () => {
+    if (!timer || !field() || field().value === field().defaultValue) return;
+    const k = keep();
+    navigator.sendBeacon(k.url, k.body);
+  };
+  window.addEventListener('pagehide', leave);
+
+  // ---- what was on the screen
+
+  if (live) {
+    let told = Number(live.dataset.seen);
+    const tell = () => {
+      const last = Number(document.querySelector('#journal-list > li[data-seq]:last-of-type')?.dataset.seq || 0);
+      if (last <= told || hf.source()?.mode === 'gone') return;
+      told = last;
+      navigator.sendBeacon(live.dataset.session + '/seen', new URLSearchParams({ seq: String(last) }));
+    };
+    document.addEventListener('visibilitychange', () => document.hidden && tell());
+    window.addEventListener('pagehide', tell);
+    setInterval(() => !document.hidden && tell(), 20000);
+    setTimeout(() => !document.hidden && tell(), 3000);
+  }
+
+  // ---- notifications, after a click that asks for them
+
+  const offer = $('notify');
+  if (offer && 'Notification' in window) {
+    const state = () => {
+      offer.hidden = Notification.permission === 'denied';
+      const on = Notification.permission === 'granted' && localStorage.getItem('holdfast-notify') === '1';
+      offer.setAttribute('aria-pressed', String(on));
+    };
+    offer.closest('[hidden]')?.removeAttribute('hidden');
+    offer.addEventListener('click', async () => {
+      const on = offer.getAttribute('aria-pressed') === 'true';
+      if (!on && await Notification.requestPermission() !== 'granted') return state();
+      localStorage.setItem('holdfast-notify', on ? '0' : '1');
+      state();
+    });
+    state();
+  }
+  // The text of a request is never in it: it could not be read there.
+  hf.notify = (tag, words) => {
+    if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted' || localStorage.getItem('holdfast-notify') !== '1') return;
+    const n = new Notification(words, { tag, icon: $('favicon')?.href });
+    n.addEventListener('click', () => { window.focus(); n.close(); });
+  };
+})();

@@ -1,0 +1,114 @@
+// Single keys (ux §9). They never submit anything: they move the focus, and
+// Enter on what has it does the rest. They are ignored in fields, with
+// modifiers, on repeat, and when the person has turned them off.
+(() => {
+  'use strict';
+  const $ = (id) => document.getElementById(id);
+  const off = document.documentElement.dataset.keys === 'off';
+  const help = $('keys-help');
+  let armed = null; // where the focus was before a key moved it to a button
+  let prefix = 0;
+
+  const inField = (el) => el?.closest('input, textarea, select, [contenteditable]');
+
+  document.addEventListener('keydown', (e) => {
+    if (e.key === 'Enter' && e.ctrlKey && e.target.id === 'text') {
+      e.preventDefault();
+      e.target.form.requestSubmit($('send-queue'));
+      return;
+    }
+    if (e.key === 'Escape' && armed) {
+      e.preventDefault();
+      const back = armed;
+      armed = null;
+      hint('');
+      back.focus();
+      return;
+    }
+    if (off || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.defaultPrevented || e.isComposing || inField(e.target) || help?.open) return;
+    if (prefix && performance.now() - prefix < 1500) {
+      prefix = 0;
+      const to = { s: '/', i: '/needs-you', n: '/sessions/new' }[e.key];
+      if (to) { e.preventDefault(); location.href = to; }
+      return;
+    }
+    const act = keys[e.key];
+    if (act && act(e) !== false) e.preventDefault();
+  });
+
+  const keys = {
+    '?': () => (help ? help.showModal() : false),
+    '/': () => focus($('q')) || go('/?focus=search'),
+    g: () => { prefix = performance.now(); },
+    n: () => focus(document.querySelector('#needs-list .card h3, #needs')),
+    j: () => step(1),
+    k: () => step(-1),
+    o: (e) => open(e),
+    c: () => focus($('text')),
+    a: () => arm('once', 'Press Enter to allow once, Esc to go back'),
+    r: () => arm('reject', 'Press Enter to deny, Esc to go back'),
+  };
+
+  function go(to) { location.href = to; return true; }
+
+  function focus(el) {
+    if (!el) return false;
+    if (!el.matches('a, button, input, textarea, select, summary')) el.tabIndex = -1;
+    el.focus();
+    return true;
+  }
+
+  // step goes to the next item of a list: entries of a journal, rows, cards of an inbox.
+  function step(by) {
+    const items = [...document.querySelectorAll('#journal-list > li:not([hidden]) h3, .rows .srow-title, [data-testid=inbox] [data-item]')];
+    if (!items.length) return false;
+    const at = items.findIndex((el) => el === document.activeElement || el.contains(document.activeElement) || el.closest('li, tr')?.contains(document.activeElement));
+    const next = at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + by));
+    return focus(items[next]);
+  }
+
+  function open(e) {
+    const item = e.target.closest('li, tr, .card');
+    const d = item?.querySelector('details');
+    if (d) { d.open = !d.open; return true; }
+    const a = item?.querySelector('a[href]');
+    if (a && !e.target.closest('a, button, summary')) { a.click(); return true; }
+    return false;
+  }
+
+  // arm moves the focus to an answer of the card that has it, or of the only card.
+  function arm(reply, words) {
+    const cards = [...document.querySelectorAll('.card-ask')];
+    const card = document.activeElement?.closest('.card-ask') || (cards.length === 1 ? cards[0] : null);
+    const button = card?.querySelector(`button[name=reply][value=${reply}]`);
+    if (!button || performance.now() - Number(card.dataset.arrived || -1000) < 500) return false;
+    armed = document.activeElement && document.activeElement !== document.body ? document.activeElement : $('needs') || button;
+    button.focus();
+    hint(words);
+    button.addEventListener('blur', () => { hint(''); setTimeout(() => { if (document.activeElement !== button) armed = null; }); }, { once: true });
+    return true;
+  }
+
+  function hint(words) {
+    let el = $('key-hint');
+    if (!el) {
+      el = document.createElement('p');
+      el.id = 'key-hint';
+      el.className = 'key-hint';
+      document.body.append(el);
+    }
+    el.textContent = words;
+    el.hidden = !words;
+    if (words) window.holdfast?.sayNow?.(words);
+  }
+
+  if (help) {
+    let back = null;
+    for (const a of document.querySelectorAll('[data-opens=keys-help]')) {
+      a.addEventListener('click', (e) => { e.preventDefault(); help.showModal(); });
+    }
+    help.addEventListener('toggle', () => { if (help.open) back = document.activeElement; });
+    help.addEventListener('close', () => back?.focus?.());
+    help.querySelector('[data-closes]')?.addEventListener('click', () => help.close());
+  }
+})();

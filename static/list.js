@@ -1,0 +1,40 @@
+// Lists don't reorder while they are read: a line says that something changed.
+// The same word from the server keeps the count of what needs the person, the
+// title and the icon right on every page, and notifies a hidden tab if that was
+// asked for.
+(() => {
+  'use strict';
+  const $ = (id) => document.getElementById(id);
+  const pulse = document.querySelector('[data-pulse]');
+  if (!pulse) return;
+  const changes = $('changes');
+  let known = Number(pulse.dataset.needs || 0);
+
+  async function ask() {
+    let now;
+    try {
+      const res = await fetch('/pulse?since=' + pulse.dataset.pulse, { cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(10000) });
+      if (!res.ok) return;
+      now = await res.json();
+    } catch { return; } // it is asked again
+    const count = $('nav-count');
+    if (count && !$('live')) {
+      count.hidden = now.needs === 0;
+      if (count.textContent !== String(now.needs)) count.textContent = String(now.needs);
+      const link = $('favicon');
+      if (link && now.icon && link.getAttribute('href') !== now.icon) link.setAttribute('href', now.icon);
+      document.title = document.title.replace(/^(\(\d+\) )?/, now.needs ? `(${now.needs}) ` : '');
+    }
+    if (now.needs > known) window.holdfast?.notify?.('holdfast-needs', 'A session needs you');
+    known = now.needs;
+    if (changes && now.changed > 0) {
+      changes.hidden = false;
+      $('changes-words').textContent = now.changed === 1 ? '1 session changed.' : `${now.changed} sessions changed.`;
+    }
+  }
+  setInterval(() => {
+    const wanted = !document.hidden || (window.Notification?.permission === 'granted' && localStorage.getItem('holdfast-notify') === '1');
+    if (wanted) ask();
+  }, 20000);
+  document.addEventListener('visibilitychange', () => !document.hidden && ask());
+})();

@@ -1,0 +1,429 @@
+// What a session's page shows of itself while it is open: whether it is still
+// observed, as a fact of its own and never mixed with what the session does;
+// new entries; cards that come and go without taking the focus or the text that
+// is being written; and the few words that are said aloud.
+(() => {
+  'use strict';
+  const live = document.getElementById('live');
+  const $ = (id) => document.getElementById(id);
+  const hf = window.holdfast;
+
+  // ---- what the server sends, fitted to what the page has
+
+  // fit takes out rows that stand here already and parts that have no place here.
+  hf.fit = (html) => {
+    const t = document.createElement('template');
+    t.innerHTML = html;
+    for (const el of [...t.content.children]) {
+      const oob = el.hasAttribute('hx-swap-oob');
+      if (oob ? !$(el.id) : el.matches('li') && $(el.id)) el.remove();
+    }
+    return t.innerHTML;
+  };
+
+  if (!live) return;
+  const list = $('journal-list');
+  const milestones = new Set(['call.settled', 'call.unknown', 'turn.ended', 'message.completed', 'session.blocked', 'limit.reached', 'step.recovered']);
+
+  // ---- what is said aloud: milestones only, at most one in ten seconds
+
+  const every = live.dataset.announce || 'milestones';
+  let waiting = [];
+  let spoken = -Infinity;
+  const speak = (id, words) => {
+    const el = $(id);
+    el.textContent = '';
+    requestAnimationFrame(() => { el.textContent = words; });
+  };
+  hf.say = (words) => {
+    if (every === 'off') return;
+    waiting.push(words);
+    flush();
+  };
+  hf.sayNow = (words) => speak('say-now', words);
+  function flush() {
+    if (!waiting.length || performance.now() - spoken < 10000) return;
+    spoken = performance.now();
+    const more = waiting.length - 1;
+    speak('say', waiting.at(-1) + (more ? `, and ${more} more ${more === 1 ? 'entry' : 'entries'}` : ''));
+    waiting = [];
+  }
+
+  // ---- time: the server's clock is the only one
+
+  let clockAt = performance.now();
+  let clock = Number(live.dataset.now);
+  const now = () => clock + (performance.now() - clockAt);
+  hf.now = now;
+  function setClock(ms) {
+    if (!Number.isFinite(ms)) return;
+    clock = ms;
+    clockAt = performance.now();
+  }
+  const took = (ms) => {
+    const s = Math.max(0, Math.floor(ms / 1000));
+    const two = (a, au, b, bu) => (b ? `${a} ${au} ${b} ${bu}` : `${a} ${au}`);
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min`;
+    if (s < 86400) return two(Math.floor(s / 3600), 'h', Math.floor(s % 3600 / 60), 'min');
+    return two(Math.floor(s / 86400), 'd', Math.floor(s % 86400 / 3600), 'h');
+  };
+  const stamp = (ms) => new Date(ms).toISOString().slice(11, 19);
+  const number = (n) => '#' + String(n).padStart(4, '0');
+  function ages() {
+    for (const el of document.querySelectorAll('[data-since]')) {
+      const words = took(now() - Number(el.dataset.since));
+      if (el.textContent !== words) el.textContent = words;
+    }
+  }
+
+  // ---- the second reading
+
+  const source = () => hf.source();
+  const LOST = 60000;      // of silence: then it is called disconnected
+  const FAILING = 8000;    // of tries that fail: likewise
+  let checked = now();     // when the page was last known to be what the server has
+
+  function view() {
+    const s = source();
+    if (!s) return 'manual';
+    switch (s.mode) {
+      case 'gone': return 'signed_out';
+      case 'held': return 'held';
+      case 'polling': return 'polling';
+      case 'open': return 'live';
+      case 'connecting': return s.heard ? 'live' : 'manual';
+    }
+    const lost = performance.now() - (s.lostAt || performance.now());
+    if (lost > LOST || (s.failures > 2 && lost > FAILING)) return 'disconnected';
+    return lost > 1500 || s.mode === 'hidden' ? 'reconnecting' : shown;
+  }
+
+  const looks = {
+    live: ['Live', 'eye'], polling: ['Refreshing every 15 s', 'eye'], reconnecting: ['Reconnecting', 'eye-off'], disconnected: ['Disconnected', 'eye-off'],
+    signed_out: ['Signed out', 'lock'], held: ['Held by you', 'eye-hold'], manual: ['', 'eye'],
+  };
+  let shown = 'manual';
+  let lostSince = 0;
+  let saidLost = false;
+
+  function detail(key) {
+    const s = source();
+    const last = s.cursor();
+    const row = list.querySelector(':scope > li[data-seq]:last-of-type time');
+    const age = row ? took(now() - Date.parse(row.dateTime)) : '';
+    switch (key) {
+      case 'live': return `Entry ${number(last)}, ${age} ago. Checked ${took(performance.now() - s.heard)} ago.`;
+      case 'polling': return `Checked ${took(performance.now() - s.heard)} ago.`;
+      case 'reconnecting': return `Since ${stamp(lostSince)}.`;
+      case 'disconnected': return `Since ${stamp(lostSince)}. Trying again in ${Math.max(1, Math.ceil((s.retryAt - performance.now()) / 1000))} s.`;
+      case 'signed_out': return s.why === 'revoked' ? 'The work continues. You may not see this session any more.' : 'The work continues. Sign in to see it.';
+      case 'held': return `As of ${stamp(checked)}.`;
+    }
+    return '';
+  }
+
+  function setText(el, words) {
+    if (el && el.textContent !== words) el.textContent = words;
+  }
+
+  // render writes the view's reading, and marks the other two when they are only last known.
+  function render() {
+    const s = source();
+    if (!s) return;
+    const key = view();
+    if (key === 'live' || key === 'polling') { checked = now(); lostSince = 0; } else lostSince ||= now();
+    const cell = $('reading-view');
+    if (key !== shown) {
+      cell.dataset.state = key;
+      if (key !== 'manual') {
+        cell.querySelector('use').setAttribute('href', '#i-' + looks[key][1]);
+        setText(cell.querySelector('.words'), looks[key][0]);
+      }
+      changed(shown, key);
+      shown = key;
+    }
+    if (key !== 'manual') setText(cell.querySelector('.cell-d'), detail(key));
+    const stale = key === 'disconnected' || key === 'signed_out' || key === 'held';
+    $('register').toggleAttribute('data-stale', stale);
+    $('try-now').hidden = key !== 'disconnected';
+    for (const el of document.querySelectorAll('.last-known')) setText(el, stale ? ', last known' : '');
+    for (const el of document.querySelectorAll('#reading-execution .as-of')) setText(el, stale ? `As of ${stamp(checked)}. May have changed since. ` : key === 'manual' ? el.textContent : '');
+    for (const el of document.querySelectorAll('#reading-needs .as-of')) setText(el, stale ? 'New requests would not show here. ' : '');
+    setText($('lost'), key === 'disconnected' && document.querySelector('#needs-list .card') ? 'You can answer now; the server will say whether the request still stands.' : '');
+    newer();
+    title();
+  }
+
+  function changed(from, to) {
+    if (to === 'signed_out') cover();
+    if (saidLost && (to === 'live' || to === 'polling')) {
+      saidLost = false;
+      const n = added;
+      hf.say(`Connected. ${n} ${n === 1 ? 'entry' : 'entries'} added.`);
+    }
+  }
+
+  function sayLost() {
+    if (!saidLost && lostSince && shown !== 'held' && shown !== 'signed_out' && now() - lostSince > 10000) {
+      saidLost = true;
+      added = 0;
+      hf.say('Connection lost. The work carries on.');
+    }
+  }
+
+  // cover takes the texts away: somebody else may be at the screen now.
+  function cover() {
+    for (const card of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) card.remove();
+    $('signed-out').hidden = false;
+  }
+
+  // ---- entries
+
+  let added = 0;
+
+  // still keeps what the person looks at, or writes in, where it is.
+  function still(change) {
+    const active = document.activeElement;
+    const anchor = active && active !== document.body && inView(active) ? active : window.scrollY > 0 ? [...list.children].find(inView) : null;
+    const before = anchor?.getBoundingClientRect().top;
+    change();
+    if (anchor?.isConnected) {
+      const moved = anchor.getBoundingClientRect().top - before;
+      if (moved) window.scrollBy({ top: moved, behavior: 'instant' });
+    }
+  }
+  hf.still = still;
+
+  function inView(el) {
+    const r = el.getBoundingClientRect();
+    return r.height > 0 && r.bottom > 0 && r.top < window.innerHeight;
+  }
+
+  let follow = false;
+  let before = 0;
+  const atEnd = () => {
+    const end = $('latest');
+    return inView(end) && getSelection().isCollapsed && !$('composer').contains(document.activeElement);
+  };
+
+  document.body.addEventListener('htmx:sseBeforeMessage', (e) => {
+    const s = source();
+    if (s.mode === 'held' || Number(e.detail.lastEventId) <= s.cursor()) { e.preventDefault(); return; }
+    beforeRows();
+  });
+  document.body.addEventListener('htmx:sseMessage', () => afterRows());
+
+  let anchorAt = null;
+  function beforeRows() {
+    before = source().cursor();
+    follow = atEnd();
+    const active = document.activeElement;
+    const composing = $('composer').contains(active) && inView(active);
+    anchorAt = composing ? { el: active, top: active.getBoundingClientRect().top } : null;
+  }
+
+  function afterRows() {
+    const fresh = [...list.querySelectorAll(':scope > li[data-seq]')].filter((li) => Number(li.dataset.seq) > before);
+    added += fresh.length;
+    for (const li of fresh) {
+      if (every === 'all' ? !li.hidden : milestones.has(li.dataset.kind)) {
+        const h = li.querySelector('h3');
+        if (h) hf.say(h.textContent.replace(/\s+/g, ' ').trim());
+      }
+    }
+    if (anchorAt?.el.isConnected) window.scrollBy({ top: anchorAt.el.getBoundingClientRect().top - anchorAt.top, behavior: 'instant' });
+    if (follow) $('latest').scrollIntoView({ block: 'end', behavior: 'instant' });
+    else unread += fresh.filter((li) => !li.hidden).length;
+    setText($('entry-count'), `${source().cursor()} ${source().cursor() === 1 ? 'entry' : 'entries'}`);
+    setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
+    render();
+  }
+
+  let unread = 0;
+  function newer() {
+    const s = source();
+    const behind = s.mode === 'held' ? Math.max(0, s.head - s.cursor()) : unread;
+    if (atEnd()) unread = 0;
+    const link = $('newer');
+    link.hidden = behind === 0;
+    setText(link, `${behind} newer ${behind === 1 ? 'entry' : 'entries'}`);
+  }
+
+  // ---- parts of the page that the server draws anew
+
+  document.body.addEventListener('htmx:oobBeforeSwap', (e) => {
+    const next = e.detail.fragment.firstElementChild;
+    const have = e.detail.target;
+    if (!next || next.id !== have.id) return;
+    e.detail.shouldSwap = false;
+    still(() => (have.dataset.merge === 'cards' ? mergeCards(have, next) : replace(have, next)));
+    swapped = performance.now();
+    setClock(Number($('page-state')?.dataset.now));
+    render();
+    ages();
+  });
+
+  const dirty = (el) => [...el.querySelectorAll('textarea, input:not([type=hidden])')].some((f) => (f.type === 'radio' || f.type === 'checkbox' ? f.checked !== f.defaultChecked : f.value !== f.defaultValue));
+  const busy = (el) => el.contains(document.activeElement) || dirty(el);
+
+  // replace swaps a part, unless somebody writes in it; what had the focus keeps it.
+  function replace(have, next) {
+    if (have.isEqualNode(next)) return;
+    const focused = have.contains(document.activeElement) ? document.activeElement.id : '';
+    if (focused && !next.querySelector('#' + CSS.escape(focused))) {
+      const held = document.activeElement;
+      if (held.matches('textarea, input, select')) return;
+    }
+    for (const d of have.querySelectorAll('details[open][id]')) next.querySelector('#' + CSS.escape(d.id))?.setAttribute('open', '');
+    have.replaceWith(next);
+    htmx.process(next);
+    if (focused) ($(focused) || hf.fallback(next))?.focus({ preventScroll: true });
+  }
+  hf.fallback = (part) => (part.id === 'queue-box' ? part.querySelector('button') || $('text') : null);
+
+  // mergeCards leaves a card that hasn't changed as it stands, and one that is
+  // being read or written in too: a line above it says that it has changed.
+  function mergeCards(have, next) {
+    const known = new Set([...have.children].map((el) => el.id));
+    const want = [...next.children];
+    const wanted = new Set(want.map((el) => el.id));
+    for (const old of [...have.children]) {
+      if (wanted.has(old.id)) continue;
+      if (busy(old)) outdate(old, 'This ended or was answered. '); else old.remove();
+    }
+    let place = have.firstElementChild;
+    for (const el of want) {
+      const old = $(el.id);
+      if (old && have.contains(old)) {
+        if (old.dataset.version !== el.dataset.version || !el.dataset.version) {
+          if (el.dataset.version && busy(old)) outdate(old, 'This changed. ', el);
+          else { if (place === old) place = el; old.replaceWith(el); htmx.process(el); }
+        }
+        place = ($(el.id) || el).nextElementSibling;
+        continue;
+      }
+      have.insertBefore(el, place);
+      htmx.process(el);
+      if (!known.has(el.id)) arrived(el);
+    }
+  }
+
+  function arrived(card) {
+    const h = card.matches('.card') && card.querySelector('h3');
+    if (!h) return;
+    card.dataset.arrived = performance.now();
+    card.classList.add('fresh');
+    const words = h.textContent.replace(/\s+/g, ' ').trim().replace(/^Decision:/, 'Decision needed:').replace(/^Reconcile:/, 'To reconcile:');
+    hf.sayNow(words);
+    hf.notify?.(card.id, card.matches('.card-unk') ? 'A session has something to reconcile' : 'A session needs a decision');
+  }
+
+  function outdate(card, words, next) {
+    card.querySelector('.outdated')?.remove();
+    const p = document.createElement('p');
+    p.className = 'notice off outdated';
+    p.append(words);
+    const b = document.createElement('button');
+    b.type = 'button';
+    b.className = 'btn-s';
+    b.textContent = next ? 'Show the change' : 'Take it away';
+    b.addEventListener('click', () => {
+      if (next) card.replaceWith(next); else card.remove();
+      $('needs').focus();
+    });
+    p.append(b);
+    card.prepend(p);
+  }
+
+  // ---- title and icon
+
+  function title() {
+    const s = $('page-state');
+    if (!s) return;
+    const lost = shown === 'disconnected';
+    const words = (lost ? 'Not connected: ' : '') + s.dataset.title;
+    if (document.title !== words && !document.title.startsWith('Error:')) document.title = words;
+    const icon = lost ? s.dataset.iconOffline : s.dataset.icon;
+    const link = $('favicon');
+    if (link.getAttribute('href') !== icon) link.setAttribute('href', icon);
+  }
+
+  // ---- controls that need a script
+
+  const hold = $('hold');
+  hold.hidden = false;
+  hold.addEventListener('click', () => {
+    const held = source().mode !== 'held';
+    hold.setAttribute('aria-pressed', String(held));
+    source().hold(held);
+    render();
+  });
+  $('newer').addEventListener('click', (e) => {
+    unread = 0;
+    if (source().mode !== 'held') return;
+    e.preventDefault();
+    hold.setAttribute('aria-pressed', 'false');
+    source().hold(false);
+  });
+  $('try-now').addEventListener('click', () => source().now());
+  for (const el of document.querySelectorAll('.manual-only')) el.hidden = true;
+
+  // Earlier entries come in place; the first of them takes the focus.
+  document.addEventListener('click', async (e) => {
+    const a = e.target.closest('#earlier a.btn');
+    if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    try {
+      const res = await fetch(a.href.split('#')[0], { headers: { 'HX-Request': 'true' }, redirect: 'error' });
+      if (!res.ok || !res.headers.get('X-Holdfast-Head')) throw new Error('refused');
+      const t = document.createElement('template');
+      t.innerHTML = hf.fit(await res.text());
+      const rows = [...t.content.querySelectorAll(':scope > li[data-seq]')];
+      const more = t.content.querySelector('#earlier');
+      still(() => list.prepend(...t.content.querySelectorAll(':scope > li')));
+      if (more) $('earlier').replaceWith(more); else $('earlier').remove();
+      const first = rows.find((li) => !li.hidden);
+      if (first) { first.tabIndex = -1; first.focus(); }
+      speak('say', `${rows.length} entries added`);
+    } catch {
+      location.href = a.href;
+    }
+  });
+
+  // A worker that falls silent, and a place in the queue, make no entries: where
+  // that can be, the parts are asked for when nothing came since the last beat.
+  let swapped = performance.now();
+  async function refresh() {
+    if (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000) return;
+    swapped = performance.now();
+    try {
+      const res = await fetch(location.pathname, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
+      if (res.ok && res.headers.get('X-Holdfast-Head')) hf.swapParts(await res.text());
+    } catch { /* the next beat asks again, and the stream tells if the server is away */ }
+  }
+
+  // swapParts takes parts that came without entries.
+  hf.swapParts = (html) => {
+    const sink = document.createElement('div');
+    sink.hidden = true;
+    document.body.append(sink);
+    htmx.swap(sink, hf.fit(html), { swapStyle: 'innerHTML', swapDelay: 0, settleDelay: 0 });
+    sink.remove();
+  };
+
+  // ---- begin
+
+  const begin = () => {
+    const s = source();
+    if (!s) return;
+    s.addEventListener('mode', render);
+    s.addEventListener('clock', (e) => { setClock(e.detail); refresh(); });
+    s.addEventListener('rows-before', beforeRows);
+    s.addEventListener('rows', afterRows);
+    s.addEventListener('tick', () => { render(); sayLost(); flush(); });
+    setInterval(ages, 10000);
+    render();
+  };
+  document.addEventListener('htmx:load', begin, { once: true });
+})();

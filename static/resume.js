@@ -1,0 +1,296 @@
+// The event source of a session's page. It takes the place of the one that
+// htmx's SSE extension would make, because that one loses the cursor when it
+// connects anew: here the cursor is always the last entry in the page, a row
+// that stands there already is dropped, and a gap is read again, so that
+// neither a duplicate nor a gap can be shown (RDR-4).
+//
+// It never becomes CLOSED by itself, or the extension would make another. It
+// holds at most one connection, none while the page is hidden, and only with
+// one of the four places that all pages of one browser share: a browser has
+// six connections to a server, and forms need some of them.
+(() => {
+  'use strict';
+
+  const OPEN_LIMIT = 5000;    // ms until a connection must stand
+  const SILENCE = 25000;      // ms without a word until it is given up
+  const BEHIND = 3000;        // ms that the head may be ahead without a row coming
+  const HIDDEN = 10000;       // ms until a hidden page gives its connection up
+  const PLACES = 4;
+  const BACKOFF = [250, 500, 1000, 2000, 4000];
+  const POLL = 15000;
+
+  const rows = () => document.getElementById('journal-list');
+
+  class ResumableSource extends EventTarget {
+    constructor(url) {
+      super();
+      ResumableSource.only = this;
+      this.url = new URL(url, location.href);
+      this.readyState = 0;
+      this.onopen = this.onerror = null; // the extension sets them; it needs no word of errors, since this connects anew by itself
+      this.mode = 'connecting'; // connecting, open, lost, polling, hidden, held, gone
+      this.failures = 0;
+      this.heard = 0;           // when the server was heard last, by this page's own clock
+      this.lostAt = 0;
+      this.retryAt = 0;
+      this.head = 0;
+      this.timers = {};
+      document.addEventListener('visibilitychange', () => this.visibility());
+      window.addEventListener('pageshow', (e) => e.persisted && this.wake());
+      window.addEventListener('online', () => this.wake());
+      this.timers.watch = setInterval(() => this.watch(), 1000);
+      this.start();
+    }
+
+    // cursor is the last entry that the page shows.
+    cursor() {
+      const last = rows()?.querySelector(':scope > li[data-seq]:last-of-type');
+      return last ? Number(last.dataset.seq) : 0;
+    }
+
+    set(mode) {
+      if (this.mode === mode) return;
+      this.mode = mode;
+      this.dispatchEvent(new Event('mode'));
+    }
+
+    async start() {
+      if (this.es || this.starting || this.mode === 'gone' || this.mode === 'held' || this.closed) return;
+      if (document.hidden) return this.hide();
+      this.starting = true;
+      const place = await takePlace();
+      this.starting = false;
+      if (this.closed || this.mode === 'gone' || this.mode === 'held' || document.hidden) return;
+      if (place) this.connect(); else this.poll();
+    }
+
+    connect() {
+      clearTimeout(this.timers.retry);
+      this.url.searchParams.set('after', this.cursor());
+      const es = this.es = new EventSource(this.url, { withCredentials: true });
+      const mine = (fn) => (e) => this.es === es && fn(e);
+      this.timers.open = setTimeout(mine(() => this.fail()), OPEN_LIMIT);
+      es.onopen = mine((e) => this.opened(e));
+      es.onerror = mine(() => this.fail());
+      es.addEventListener('row', mine((e) => this.row(e)));
+      es.addEventListener('hb', mine((e) => this.beat(e)));
+      es.addEventListener('bye', mine(() => this.fail()));
+      es.addEventListener('gone', mine((e) => this.gone(e.data)));
+    }
+
+    opened(e) {
+      clearTimeout(this.timers.open);
+      clearTimeout(this.timers.poll);
+      this.readyState = 1;
+      this.failures = 0;
+      this.hear();
+      this.rowAt = performance.now();
+      this.set('open');
+      if (this.onopen) this.onopen(e);
+    }
+
+    hear() {
+      this.heard = performance.now();
+      this.lostAt = 0;
+    }
+
+    row(e) {
+      this.hear();
+      this.rowAt = performance.now();
+      const id = Number(e.lastEventId);
+      this.head = Math.max(this.head, id);
+      const last = this.cursor();
+      if (!(id > last)) return;
+      if (id > last + 1) return this.again();
+      this.dispatchEvent(new MessageEvent('row', { data: window.holdfast.fit(e.data), lastEventId: e.lastEventId }));
+      if (this.cursor() !== id && this.mode === 'open') this.again();
+    }
+
+    beat(e) {
+      this.hear();
+      const { head, now } = JSON.parse(e.data);
+      this.head = Math.max(this.head, head);
+      this.dispatchEvent(new CustomEvent('clock', { detail: Date.parse(now) }));
+      if (head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.again();
+    }
+
+    // again connects anew from the last entry in the page.
+    again() {
+      this.drop();
+      this.connect();
+    }
+
+    drop() {
+      clearTimeout(this.timers.open);
+      clearTimeout(this.timers.retry);
+      clearTimeout(this.timers.poll);
+      if (this.es) this.es.close();
+      this.es = null;
+      this.readyState = 0;
+    }
+
+    fail() {
+      this.drop();
+      if (this.closed || this.mode === 'gone') return;
+      this.lostAt ||= performance.now();
+      const wait = BACKOFF[Math.min(this.failures++, BACKOFF.length - 1)] * (0.75 + Math.random() / 2);
+      this.retryAt = performance.now() + wait;
+      if (this.mode !== 'polling') this.set('lost');
+      if (this.failures >= 3) this.ask(); // the stream hides why: a plain request tells
+      this.timers.retry = setTimeout(() => this.start(), wait);
+    }
+
+    // ask fetches what is new by a plain request; true if the server answered.
+    async ask() {
+      if (this.asking) return this.asking;
+      this.asking = this.fetchRows();
+      const answered = await this.asking;
+      this.asking = null;
+      return answered;
+    }
+
+    async fetchRows() {
+      try {
+        const res = await fetch(location.pathname + '?after=' + this.cursor(), {
+          headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(OPEN_LIMIT),
+        });
+        if (res.status === 401) return this.gone('signed_out');
+        if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
+        const html = await res.text();
+        if (this.mode === 'gone' || this.mode === 'held' || this.closed) return true;
+        this.head = Math.max(this.head, Number(res.headers.get('X-Holdfast-Head')));
+        this.hear();
+        const fitting = window.holdfast.fit(html);
+        this.dispatchEvent(new CustomEvent('rows-before'));
+        htmx.swap(rows(), fitting, { swapStyle: 'beforeend', swapDelay: 0, settleDelay: 20 });
+        this.dispatchEvent(new CustomEvent('rows'));
+        if (this.mode === 'lost' && this.failures >= 3) this.poll();
+        return true;
+      } catch {
+        return false;
+      }
+    }
+
+    // poll asks every 15 s, and goes back to a stream as soon as one can be had.
+    poll() {
+      this.set('polling');
+      clearTimeout(this.timers.poll);
+      const round = async () => {
+        if (this.mode !== 'polling') return;
+        if (!await this.ask()) { this.failures = Math.max(this.failures, 1); this.set('lost'); return this.fail(); }
+        if (this.head > this.cursor()) return round();
+        this.timers.poll = setTimeout(round, POLL);
+      };
+      round();
+      if (!this.timers.place) {
+        this.timers.place = setInterval(() => this.mode === 'polling' && !this.es && this.start(), POLL);
+      }
+    }
+
+    watch() {
+      if (this.mode === 'open' && performance.now() - this.heard > SILENCE) this.fail();
+      this.dispatchEvent(new Event('tick'));
+    }
+
+    visibility() {
+      clearTimeout(this.timers.hide);
+      if (document.hidden) this.timers.hide = setTimeout(() => this.hide(), HIDDEN);
+      else this.wake();
+    }
+
+    hide() {
+      if (this.mode === 'gone' || this.mode === 'held' || this.closed) return;
+      this.drop();
+      leavePlace();
+      this.set('hidden');
+    }
+
+    // wake fetches before it trusts what the page shows.
+    async wake() {
+      if (document.hidden || this.closed || this.mode === 'gone' || this.mode === 'held') return;
+      if (this.mode === 'open' && performance.now() - this.heard < SILENCE / 2) return;
+      this.drop();
+      this.lostAt ||= performance.now();
+      this.set('lost');
+      await this.ask();
+      this.failures = 0;
+      this.start();
+    }
+
+    now() { this.failures = 0; this.wake(); }
+
+    hold(on) {
+      if (this.mode === 'gone') return;
+      if (on) {
+        this.drop();
+        leavePlace();
+        this.set('held');
+      } else if (this.mode === 'held') {
+        this.mode = 'connecting';
+        this.wake();
+      }
+    }
+
+    // gone is for good: the person has signed out, or may not read this any more.
+    gone(why) {
+      this.drop();
+      leavePlace();
+      this.why = why;
+      this.set('gone');
+      return true;
+    }
+
+    close() {
+      this.closed = true;
+      this.readyState = 2;
+      this.drop();
+      leavePlace();
+      for (const t of Object.values(this.timers)) { clearTimeout(t); clearInterval(t); }
+    }
+  }
+
+  // Places: locks where the browser has them; on plain http it has none, and a
+  // page marks its place in storage that all pages of the server share.
+  let place = null;
+
+  async function takePlace() {
+    if (place) return true;
+    for (let i = 0; i < PLACES && !place; i++) place = await (navigator.locks ? lockPlace(i) : markPlace(i));
+    return place !== null;
+  }
+
+  function lockPlace(i) {
+    return new Promise((resolve) => {
+      navigator.locks.request('holdfast-stream-' + i, { ifAvailable: true }, (lock) => {
+        if (!lock) { resolve(null); return null; }
+        return new Promise((release) => resolve({ leave: release }));
+      }).catch(() => resolve(null));
+    });
+  }
+
+  const me = String(Math.random());
+
+  function markPlace(i) {
+    const name = 'holdfast-stream-' + i;
+    const taken = JSON.parse(localStorage.getItem(name) || 'null');
+    if (taken && taken.who !== me && Date.now() - taken.at < 15000 && taken.at <= Date.now()) return null;
+    const mark = () => localStorage.setItem(name, JSON.stringify({ who: me, at: Date.now() }));
+    mark();
+    const timer = setInterval(mark, 5000);
+    return { leave: () => { clearInterval(timer); localStorage.removeItem(name); } };
+  }
+
+  function leavePlace() {
+    if (place) place.leave();
+    place = null;
+  }
+  window.addEventListener('pagehide', leavePlace);
+
+  // The extension asks again when a part of the page is processed again: one
+  // source stays the only one.
+  htmx.createEventSource = (url) => {
+    const only = ResumableSource.only;
+    return only && !only.closed ? only : new ResumableSource(url);
+  };
+  window.holdfast = { source: () => ResumableSource.only };
+})();
