@@ -3,6 +3,7 @@
 // can't hold a colour or a size that isn't in this file. Dark needs no variants
 // (dark:…): the variables change, by the system's wish or by
 // <html data-theme="dark|light">, which the server sets.
+const fs = require('node:fs')
 const plugin = require('tailwindcss/plugin')
 
 const light = {
@@ -62,17 +63,17 @@ const tapCoarse = { tap: '2.75rem', 'tap-s': '2.75rem', 'tap-link': '2.75rem' }
 const variables = (tokens) => Object.fromEntries(Object.entries(tokens).map(([name, value]) => ['--' + name, value]))
 const names = (tokens, prefix = '') => Object.fromEntries(Object.keys(tokens).map((name) => [name.replace(prefix, ''), `var(--${name})`]))
 
-// Class names are read where classes stand: in class attributes, and in string
-// literals that could be nothing else. Tailwind's own reader takes each word of
-// a file, so that a sentence with "fixed" or "hidden" in it would change the
-// stylesheet.
-const attribute = /\bclass="([^"]*)"/g
-const literal = /["'`]([a-z][a-z0-9:./[\]-]*(?: [a-z][a-z0-9:./[\]-]*)*)["'`]/g
-const classes = (text) => {
-  const found = [...text.matchAll(attribute)].flatMap((m) => m[1].split(/\s+/))
-  const rest = text.replace(/[\w:-]+="[^"]*"/g, '') // type="hidden" is no class
-  return found.concat([...rest.matchAll(literal)].flatMap((m) => m[1].split(' ')))
-}
+// Class names are read where classes stand: any in class attributes, and those of
+// components also in string literals, since code hands these on. Tailwind's own
+// reader takes each word of a file, so that "table" in a sentence or in a list of
+// elements would change the stylesheet.
+const components = new Set(fs.readFileSync('views/app.css', 'utf8').match(/\.[a-z][a-z0-9-]*/g).map((name) => name.slice(1)))
+const attribute = /\bclass=(?:"([^"]*)"|\{([^}]*)\})/g
+const literal = /["'`]([a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*)["'`]/g
+const classes = (text) => [
+  ...[...text.matchAll(attribute)].flatMap((m) => (m[1] ?? m[2]).split(/[\s"'`,(){}]+/)),
+  ...[...text.matchAll(literal)].flatMap((m) => m[1].split(' ')).filter((name) => components.has(name)),
+]
 
 /** @type {import('tailwindcss').Config} */
 module.exports = {
