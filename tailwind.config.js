@@ -86,8 +86,7 @@ module.exports = {
   // only: whoever writes one finds its look here.
   safelist: [
     'register', 'cell', 'stale', 'band', 'mark', 'card', 'card-ask', 'card-unk', 'hatch', 'entry', 'tool', 'gap',
-    'out', 'out-f', 'diff', 'file', 'plan', 'facts', 'panel', 'trace', 'trace-b', 't-work', 't-wait', 't-unk', 't-view',
-    'composer', 'queue', 'notice',
+    'out', 'out-f', 'diff', 'file', 'plan', 'facts', 'panel', 'trace', 'trace-b', 't-view', 'composer', 'queue', 'notice',
     'tbl', 'cards', 'btn', 'btn-primary', 'btn-strong', 'btn-danger', 'btn-quiet', 'btn-s', 'ico', 'chip', 'count',
     'keyline', 'search', 'rv-sec', 'toc', 'toc-side', 'files', 'pm', 'kv', 'no-print', 'only-narrow', 'fresh', 'md',
   ],
