@@ -100,8 +100,8 @@
   }
 
   const looks = {
-    live: ['Live', 'eye'], polling: ['Refreshing every 15 s', 'eye'], reconnecting: ['Reconnecting', 'eye-off'], disconnected: ['Disconnected', 'eye-off'],
-    signed_out: ['Signed out', 'lock'], held: ['Held by you', 'eye-hold'], manual: ['', 'eye'],
+    live: ['Live', 'eye'], polling: ['Refreshing every 15 s', 'eye'], reconnecting: ['Reconnecting', 'eyeoff'], disconnected: ['Disconnected', 'eyeoff'],
+    signed_out: ['Signed out', 'lock'], held: ['Held by you', 'eyeheld'], manual: ['', 'eye'],
   };
   let shown = 'manual';
   let lostSince = 0;
@@ -145,7 +145,10 @@
     }
     if (key !== 'manual') setText(cell.querySelector('.cell-d'), detail(key));
     const stale = key === 'disconnected' || key === 'signed_out' || key === 'held';
-    $('register').toggleAttribute('data-stale', stale);
+    for (const id of ['reading-execution', 'reading-needs']) {
+      $(id).classList.toggle('stale', stale);
+      $(id).querySelector('.band').hidden = !stale;
+    }
     $('try-now').hidden = key !== 'disconnected';
     for (const el of document.querySelectorAll('.last-known')) setText(el, stale ? ', last known' : '');
     for (const el of document.querySelectorAll('#reading-execution .as-of')) setText(el, stale ? `As of ${stamp(checked)}. May have changed since. ` : key === 'manual' ? el.textContent : '');
