@@ -169,6 +169,7 @@
   function stopKeeping(form) {
     if (!field() || field().form !== form) return;
     clearTimeout(timer);
+    timer = 0;
     keeping?.abort();
     if ($('unsent-state')) $('unsent-state').textContent = '';
   }
@@ -178,12 +179,27 @@
     clearTimeout(timer);
     timer = setTimeout(keepNow, 700);
   });
-  const leave = () => {
+  // What is typed as the page goes is sent behind it, and may come after the
+  // request for the next page: that one looks again.
+  window.addEventListener('pagehide', () => {
     if (!timer || !field() || field().value === field().defaultValue) return;
     const k = keep();
     navigator.sendBeacon(k.url, k.body);
-  };
-  window.addEventListener('pagehide', leave);
+    sessionStorage.setItem('holdfast-left', k.url);
+  });
+  const left = sessionStorage.getItem('holdfast-left');
+  sessionStorage.removeItem('holdfast-left');
+  if (left && field()?.dataset.unsent === left) [300, 1500].forEach((ms) => setTimeout(look, ms));
+
+  async function look() {
+    const el = field();
+    if (!el || el.value !== el.defaultValue) return;
+    try {
+      const doc = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), 'text/html');
+      const kept = doc.querySelector('[data-unsent]')?.value;
+      if (kept && el.value === el.defaultValue) el.value = el.defaultValue = kept;
+    } catch { /* it is on the server, and the next page has it */ }
+  }
 
   // ---- what was on the screen
 

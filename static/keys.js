@@ -71,9 +71,10 @@
     const item = e.target.closest('li, tr, .card');
     const d = item?.querySelector('details');
     if (d) { d.open = !d.open; return true; }
-    const a = item?.querySelector('a[href]');
-    if (a && !e.target.closest('a, button, summary')) { a.click(); return true; }
-    return false;
+    const a = e.target.closest('a[href]') || item?.querySelector('a[href]');
+    if (!a || e.target.closest('button, summary')) return false;
+    a.click();
+    return true;
   }
 
   // arm moves the focus to an answer of the card that has it, or of the only card.
@@ -84,22 +85,21 @@
     if (!button || performance.now() - Number(card.dataset.arrived || -1000) < 500) return false;
     armed = document.activeElement && document.activeElement !== document.body ? document.activeElement : $('needs') || button;
     button.focus();
-    hint(words);
+    hint(words, button);
     button.addEventListener('blur', () => { hint(''); setTimeout(() => { if (document.activeElement !== button) armed = null; }); }, { once: true });
     return true;
   }
 
-  function hint(words) {
-    let el = $('key-hint');
-    if (!el) {
-      el = document.createElement('p');
-      el.id = 'key-hint';
-      el.className = 'key-hint';
-      document.body.append(el);
-    }
+  // hint says beside the button what Enter does.
+  function hint(words, button) {
+    $('key-hint')?.remove();
+    if (!words) return;
+    const el = document.createElement('p');
+    el.id = 'key-hint';
+    el.className = 'hint';
     el.textContent = words;
-    el.hidden = !words;
-    if (words) window.holdfast?.sayNow?.(words);
+    button.closest('.row').after(el);
+    window.holdfast?.sayNow?.(words);
   }
 
   if (help) {

@@ -13,7 +13,7 @@
   async function ask() {
     let now;
     try {
-      const res = await fetch('/pulse?since=' + pulse.dataset.pulse, { cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(10000) });
+      const res = await fetch('/pulse?since=' + pulse.dataset.pulse, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(10000) });
       if (!res.ok) return;
       now = await res.json();
     } catch { return; } // it is asked again

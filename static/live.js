@@ -45,7 +45,7 @@
     if (!waiting.length || performance.now() - spoken < 10000) return;
     spoken = performance.now();
     const more = waiting.length - 1;
-    speak('say', waiting.at(-1) + (more ? `, and ${more} more ${more === 1 ? 'entry' : 'entries'}` : ''));
+    speak('say', waiting.at(-1) + (more ? `, and ${count(more, 'more entry', 'more entries')}` : ''));
     waiting = [];
   }
 
@@ -68,6 +68,7 @@
     if (s < 86400) return two(Math.floor(s / 3600), 'h', Math.floor(s % 3600 / 60), 'min');
     return two(Math.floor(s / 86400), 'd', Math.floor(s % 86400 / 3600), 'h');
   };
+  const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const stamp = (ms) => new Date(ms).toISOString().slice(11, 19);
   const number = (n) => '#' + String(n).padStart(4, '0');
   function ages() {
@@ -87,9 +88,9 @@
   function view() {
     const s = source();
     if (!s) return 'manual';
+    if (s.mode === 'gone') return 'signed_out';
+    if (s.held) return 'held';
     switch (s.mode) {
-      case 'gone': return 'signed_out';
-      case 'held': return 'held';
       case 'polling': return 'polling';
       case 'open': return 'live';
       case 'connecting': return s.heard ? 'live' : 'manual';
@@ -105,6 +106,7 @@
   };
   let shown = 'manual';
   let lostSince = 0;
+  let heldAt = now();
   let saidLost = false;
 
   function detail(key) {
@@ -118,7 +120,7 @@
       case 'reconnecting': return `Since ${stamp(lostSince)}.`;
       case 'disconnected': return `Since ${stamp(lostSince)}. Trying again in ${Math.max(1, Math.ceil((s.retryAt - performance.now()) / 1000))} s.`;
       case 'signed_out': return s.why === 'revoked' ? 'The work continues. You may not see this session any more.' : 'The work continues. Sign in to see it.';
-      case 'held': return `As of ${stamp(checked)}.`;
+      case 'held': return `As of ${stamp(heldAt)}. ${count(Math.max(0, s.head - last), 'newer entry', 'newer entries')}.`;
     }
     return '';
   }
@@ -133,6 +135,7 @@
     if (!s) return;
     const key = view();
     if (key === 'live' || key === 'polling') { checked = now(); lostSince = 0; } else lostSince ||= now();
+    if (key !== 'held') heldAt = now();
     const cell = $('reading-view');
     if (key !== shown) {
       cell.dataset.state = key;
@@ -163,7 +166,7 @@
     if (saidLost && (to === 'live' || to === 'polling')) {
       saidLost = false;
       const n = added;
-      hf.say(`Connected. ${n} ${n === 1 ? 'entry' : 'entries'} added.`);
+      hf.say(`Connected. ${count(n, 'entry', 'entries')} added.`);
     }
   }
 
@@ -212,7 +215,7 @@
 
   document.body.addEventListener('htmx:sseBeforeMessage', (e) => {
     const s = source();
-    if (s.mode === 'held' || Number(e.detail.lastEventId) <= s.cursor()) { e.preventDefault(); return; }
+    if (s.held || Number(e.detail.lastEventId) <= s.cursor()) { e.preventDefault(); return; }
     beforeRows();
   });
   document.body.addEventListener('htmx:sseMessage', () => afterRows());
@@ -238,7 +241,7 @@
     if (anchorAt?.el.isConnected) window.scrollBy({ top: anchorAt.el.getBoundingClientRect().top - anchorAt.top, behavior: 'instant' });
     if (follow) $('latest').scrollIntoView({ block: 'end', behavior: 'instant' });
     else unread += fresh.filter((li) => !li.hidden).length;
-    setText($('entry-count'), `${source().cursor()} ${source().cursor() === 1 ? 'entry' : 'entries'}`);
+    setText($('entry-count'), count(source().cursor(), 'entry', 'entries'));
     setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
     render();
   }
@@ -246,11 +249,11 @@
   let unread = 0;
   function newer() {
     const s = source();
-    const behind = s.mode === 'held' ? Math.max(0, s.head - s.cursor()) : unread;
+    const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread;
     if (atEnd()) unread = 0;
     const link = $('newer');
     link.hidden = behind === 0;
-    setText(link, `${behind} newer ${behind === 1 ? 'entry' : 'entries'}`);
+    setText(link, count(behind, 'newer entry', 'newer entries'));
   }
 
   // ---- parts of the page that the server draws anew
@@ -293,7 +296,7 @@
     const wanted = new Set(want.map((el) => el.id));
     for (const old of [...have.children]) {
       if (wanted.has(old.id)) continue;
-      if (busy(old)) outdate(old, 'This ended or was answered. '); else old.remove();
+      if (busy(old)) setTimeout(() => answered(old)); else old.remove();
     }
     let place = have.firstElementChild;
     for (const el of want) {
@@ -320,6 +323,19 @@
     const words = h.textContent.replace(/\s+/g, ' ').trim().replace(/^Decision:/, 'Decision needed:').replace(/^Reconcile:/, 'To reconcile:');
     hf.sayNow(words);
     hf.notify?.(card.id, card.matches('.card-unk') ? 'A session has something to reconcile' : 'A session needs a decision');
+  }
+
+  // answered makes a card that somebody reads say what became of it: the row that
+  // tells it stands in the journal by now.
+  function answered(card) {
+    const rows = [...list.querySelectorAll('li[data-kind="permission.replied"], li[data-kind="permission.cancelled"], li[data-kind="call.resolved"], li[data-kind="continuation.requested"]')];
+    const row = rows.at(-1);
+    const told = row?.querySelector('h3 > span')?.textContent.replace(/\s+/g, ' ').trim().replace(/\bit\b/, 'this');
+    const words = told ? `${told} at ${row.querySelector('time').textContent}. ` : 'This ended or was answered. ';
+    outdate(card, words);
+    for (const form of card.querySelectorAll('form')) form.remove();
+    if (document.activeElement === document.body) card.querySelector('.outdated button').focus();
+    hf.sayNow(words.trim());
   }
 
   function outdate(card, words, next) {
@@ -357,14 +373,14 @@
   const hold = $('hold');
   hold.hidden = false;
   hold.addEventListener('click', () => {
-    const held = source().mode !== 'held';
+    const held = !source().held;
     hold.setAttribute('aria-pressed', String(held));
     source().hold(held);
     render();
   });
   $('newer').addEventListener('click', (e) => {
     unread = 0;
-    if (source().mode !== 'held') return;
+    if (!source().held) return;
     e.preventDefault();
     hold.setAttribute('aria-pressed', 'false');
     source().hold(false);

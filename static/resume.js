@@ -28,7 +28,8 @@
       this.url = new URL(url, location.href);
       this.readyState = 0;
       this.onopen = this.onerror = null; // the extension sets them; it needs no word of errors, since this connects anew by itself
-      this.mode = 'connecting'; // connecting, open, lost, polling, hidden, held, gone
+      this.mode = 'connecting'; // connecting, open, lost, polling, hidden, gone
+      this.held = false;        // the person wants the page to stay as it is; what is newer is counted
       this.failures = 0;
       this.heard = 0;           // when the server was heard last, by this page's own clock
       this.lostAt = 0;
@@ -36,8 +37,9 @@
       this.head = 0;
       this.timers = {};
       document.addEventListener('visibilitychange', () => this.visibility());
-      window.addEventListener('pageshow', (e) => e.persisted && this.wake());
-      window.addEventListener('online', () => this.wake());
+      window.addEventListener('pageshow', (e) => e.persisted && this.wake(true));
+      window.addEventListener('online', () => this.wake(true));
+      document.addEventListener('resume', () => this.wake(true)); // what was open may be dead, and nobody says so
       this.timers.watch = setInterval(() => this.watch(), 1000);
       this.start();
     }
@@ -55,12 +57,12 @@
     }
 
     async start() {
-      if (this.es || this.starting || this.mode === 'gone' || this.mode === 'held' || this.closed) return;
+      if (this.es || this.starting || this.mode === 'gone' || this.closed) return;
       if (document.hidden) return this.hide();
       this.starting = true;
       const place = await takePlace();
       this.starting = false;
-      if (this.closed || this.mode === 'gone' || this.mode === 'held' || document.hidden) return;
+      if (this.closed || this.mode === 'gone' || document.hidden) return;
       if (place) this.connect(); else this.poll();
     }
 
@@ -100,7 +102,7 @@
       const id = Number(e.lastEventId);
       this.head = Math.max(this.head, id);
       const last = this.cursor();
-      if (!(id > last)) return;
+      if (this.held || !(id > last)) return;
       if (id > last + 1) return this.again();
       this.dispatchEvent(new MessageEvent('row', { data: window.holdfast.fit(e.data), lastEventId: e.lastEventId }));
       if (this.cursor() !== id && this.mode === 'open') this.again();
@@ -111,7 +113,7 @@
       const { head, now } = JSON.parse(e.data);
       this.head = Math.max(this.head, head);
       this.dispatchEvent(new CustomEvent('clock', { detail: Date.parse(now) }));
-      if (head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.again();
+      if (!this.held && head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.again();
     }
 
     // again connects anew from the last entry in the page.
@@ -157,9 +159,10 @@
         if (res.status === 401) return this.gone('signed_out');
         if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
         const html = await res.text();
-        if (this.mode === 'gone' || this.mode === 'held' || this.closed) return true;
+        if (this.mode === 'gone' || this.closed) return true;
         this.head = Math.max(this.head, Number(res.headers.get('X-Holdfast-Head')));
         this.hear();
+        if (this.held) return true;
         const fitting = window.holdfast.fit(html);
         this.dispatchEvent(new CustomEvent('rows-before'));
         htmx.swap(rows(), fitting, { swapStyle: 'beforeend', swapDelay: 0, settleDelay: 20 });
@@ -178,7 +181,7 @@
       const round = async () => {
         if (this.mode !== 'polling') return;
         if (!await this.ask()) { this.failures = Math.max(this.failures, 1); this.set('lost'); return this.fail(); }
-        if (this.head > this.cursor()) return round();
+        if (!this.held && this.head > this.cursor()) return round();
         this.timers.poll = setTimeout(round, POLL);
       };
       round();
@@ -199,16 +202,16 @@
     }
 
     hide() {
-      if (this.mode === 'gone' || this.mode === 'held' || this.closed) return;
+      if (this.mode === 'gone' || this.closed) return;
       this.drop();
       leavePlace();
       this.set('hidden');
     }
 
     // wake fetches before it trusts what the page shows.
-    async wake() {
-      if (document.hidden || this.closed || this.mode === 'gone' || this.mode === 'held') return;
-      if (this.mode === 'open' && performance.now() - this.heard < SILENCE / 2) return;
+    async wake(doubtful) {
+      if (document.hidden || this.closed || this.mode === 'gone') return;
+      if (!doubtful && this.mode === 'open' && performance.now() - this.heard < SILENCE / 2) return;
       this.drop();
       this.lostAt ||= performance.now();
       this.set('lost');
@@ -219,16 +222,13 @@
 
     now() { this.failures = 0; this.wake(); }
 
+    // hold keeps the page as it is. The connection stays, to count what is newer.
     hold(on) {
-      if (this.mode === 'gone') return;
-      if (on) {
-        this.drop();
-        leavePlace();
-        this.set('held');
-      } else if (this.mode === 'held') {
-        this.mode = 'connecting';
-        this.wake();
-      }
+      if (this.mode === 'gone' || this.held === on) return;
+      this.held = on;
+      this.dispatchEvent(new Event('mode'));
+      if (on) return;
+      if (this.mode === 'open') this.again(); else this.wake(true);
     }
 
     // gone is for good: the person has signed out, or may not read this any more.

@@ -103,8 +103,8 @@ func TestLive_KeysOff(t *testing.T) {
 	b := l.b
 	set := func(value string) {
 		b.visit("/settings")
-		b.choose(sel("keys-form") + ` input[name="keys"][value="` + value + `"]`)
-		b.leaving(func() { b.press(sel("keys-form") + " button") })
+		b.choose(sel("settings-form") + ` input[name="keys"][value="` + value + `"]`)
+		b.leaving(func() { b.press(sel("settings-form") + " button") })
 	}
 	set("off")
 	elsewhere := l.w.tab(l.p.base)

@@ -304,7 +304,7 @@ func layout(f Frame, skips ...components.Word) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(f.Notice) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<div class=\"wrap\"><p class=\"notice ok\" role=\"status\" data-testid=\"notice\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<div class=\"wrap\"><p class=\"notice ok\" data-testid=\"notice\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
