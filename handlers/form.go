@@ -38,7 +38,7 @@ func parseForm(c *fiber.Ctx) (form, error) {
 // text gives a field as it was sent, "" if it is missing. Browsers send CRLF for
 // a line's end; the first of several fields of one name counts.
 func (f form) text(name string) string {
-	return strings.ReplaceAll(string(f.c.Request().PostArgs().Peek(name)), "\r\n", "\n")
+	return journal.LineEnds(string(f.c.Request().PostArgs().Peek(name)))
 }
 
 // word gives a field without the blanks around it.

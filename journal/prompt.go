@@ -56,9 +56,29 @@ type Receipt struct {
 	CreatedAt   int64
 }
 
-// CheckText refuses what no prompt may be (ADM-10).
+// LineEnds makes LF of each CRLF. A form sends CRLF for what a program sends as
+// LF, and a CR that stays ends no line of a command. Several CRs before an LF,
+// left by what was converted twice, are one end: else a CRLF would remain.
+func LineEnds(s string) string {
+	if !strings.Contains(s, "\r\n") {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for line := range strings.Lines(s) {
+		rest, whole := strings.CutSuffix(line, "\n")
+		if whole {
+			rest = strings.TrimRight(rest, "\r") + "\n"
+		}
+		b.WriteString(rest)
+	}
+	return b.String()
+}
+
+// CheckText refuses what no prompt may be (ADM-10), as LineEnds leaves it.
 // Codes: too_large over 256 KiB, unprocessable if empty, with NUL, or not UTF-8.
 func CheckText(s string) error {
+	s = LineEnds(s)
 	switch {
 	case len(s) == 0:
 		return Errorf(Unprocessable, "The message is empty. Write at least one character.").Typed("empty-text")
@@ -108,7 +128,7 @@ func CheckKey(s string) (string, error) {
 func PayloadHash(norm func(string) string, parts ...any) string {
 	for i, p := range parts {
 		if s, ok := p.(string); ok {
-			parts[i] = norm(strings.ReplaceAll(s, "\r\n", "\n"))
+			parts[i] = norm(LineEnds(s))
 		}
 	}
 	b, err := json.Marshal(parts)

@@ -25,11 +25,24 @@ func TestCheckKey(t *testing.T) {
 func TestCheckText(t *testing.T) {
 	t.Parallel()
 	for text, code := range map[string]Code{
-		"x": "", strings.Repeat("x", MaxPromptBytes): "", " \n": "",
+		"x": "", strings.Repeat("x", MaxPromptBytes): "", " \n": "", strings.Repeat("\r\n", MaxPromptBytes): "",
 		"": Unprocessable, "a\x00b": Unprocessable, "a\xffb": Unprocessable, strings.Repeat("x", MaxPromptBytes+1): TooLarge,
 	} {
 		if got := CodeOf(CheckText(text)); got != code {
 			t.Errorf("%.10q (%d bytes): %q, want %q", text, len(text), got, code)
+		}
+	}
+}
+
+// proves ADM-3
+func TestLineEnds(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "a\nb": "a\nb", "a\r\nb\r\n": "a\nb\n", "\r\n": "\n", "a\rb": "a\rb", "a\r": "a\r", "a\r\nb\r": "a\nb\r", "a\r\r\nb": "a\nb",
+		strings.Repeat("\r", 1<<20) + "\n": "\n",
+	} {
+		if got := LineEnds(in); got != want || LineEnds(got) != got {
+			t.Errorf("%.20q: got %.20q, want %.20q", in, got, want)
 		}
 	}
 }

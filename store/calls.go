@@ -111,6 +111,7 @@ func (s *Store) ResolveCall(ctx context.Context, owner, callID string, r CallRes
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	r.Evidence = journal.LineEnds(r.Evidence)
 	session, err := s.sessionOf(ctx, owner, "call", callID, "call")
 	if err != nil {
 		return nil, err

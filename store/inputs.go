@@ -17,6 +17,12 @@ type PromptInput struct {
 	Delivery journal.Delivery
 }
 
+// recorded is the prompt as the journal takes it, from a form as from a program (ADM-3).
+func (p PromptInput) recorded() PromptInput {
+	p.Text = journal.LineEnds(p.Text)
+	return p
+}
+
 func (p PromptInput) hash() string {
 	return journal.PayloadHash(norm.NFC.String, string(p.Delivery), []string{}, p.Text)
 }
@@ -50,6 +56,7 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 	if err := journal.CheckText(p.Text); err != nil {
 		return journal.Receipt{}, err
 	}
+	p = p.recorded()
 	var out journal.Receipt
 	payload := p.hash()
 	Crash("admit.begin")

@@ -112,6 +112,63 @@ func TestSubmitPrompt_SamePayload(t *testing.T) {
 	})
 }
 
+// What is recorded is what a form sends and what a program sends: a CR would end up in a command.
+// proves ADM-3
+func TestPeoplesDoors_LineEnds(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const sent, want = "if true\r\nthen\r\r\n  :\r\nfi", "if true\nthen\n  :\nfi"
+		owner := storetest.MustUser(t, s).ID
+		n := storetest.NewSession()
+		n.Prompt = &store.PromptInput{Text: sent, Delivery: journal.Queue}
+		session, _, err := s.CreateSession(t.Context(), owner, "k", n)
+		must(t, err)
+		_, err = s.SubmitPrompt(t.Context(), owner, session.ID, "k", queue(sent))
+		must(t, err)
+		if n.Prompt.Text != sent {
+			t.Error("what the caller holds was changed")
+		}
+		prompts := 0
+		for _, ev := range storetest.Events(t, s, session.ID) {
+			body, err := ev.Decode()
+			must(t, err)
+			p, ok := body.(*journal.PromptAdmitted)
+			if !ok {
+				continue
+			}
+			prompts++
+			texts, err := s.PromptTexts(t.Context(), session.ID, []string{p.PromptID})
+			must(t, err)
+			if p.Text.S != want || texts[p.PromptID] != want {
+				t.Errorf("recorded %q and %q, want %q", p.Text.S, texts[p.PromptID], want)
+			}
+		}
+		if prompts != 2 {
+			t.Errorf("%d prompts", prompts)
+		}
+		for _, text := range []string{sent, want} {
+			if r, err := s.SubmitPrompt(t.Context(), owner, session.ID, "k", queue(text)); err != nil || !r.Replayed {
+				t.Errorf("%q is another payload: %+v, %v", text, r, err)
+			}
+		}
+
+		run := storetest.MustRun(t, s, "w1")
+		_, request := run.MustAsk(t, s)
+		_, err = s.Decide(t.Context(), run.Owner, request, store.Decision{Reply: journal.ReplyReject, Message: sent})
+		must(t, err)
+		if got := storetest.Body[*journal.PermissionReplied](t, storetest.Events(t, s, run.Session)); got.Message != want {
+			t.Errorf("the message is %q", got.Message)
+		}
+		run = storetest.MustRun(t, s, "w2")
+		call := run.MustUnknown(t, s)
+		_, err = s.ResolveCall(t.Context(), run.Owner, call, store.CallResolution{Outcome: journal.Happened, Evidence: sent, Then: journal.ThenStay})
+		must(t, err)
+		if got := storetest.Body[*journal.CallResolved](t, storetest.Events(t, s, run.Session)); got.Evidence != want {
+			t.Errorf("the evidence is %q", got.Evidence)
+		}
+	})
+}
+
 // proves ADM-5 ADM-7
 func TestSubmitPrompt_WakesAlsoWhenReplayed(t *testing.T) {
 	t.Parallel()

@@ -130,6 +130,7 @@ func (d Decision) Check() error {
 // the first answer; gone if the request has ended; unprocessable if what was
 // read isn't what waits, or for always.
 func (s *Store) Decide(ctx context.Context, owner, id string, d Decision) (RequestPage, error) {
+	d.Message = journal.LineEnds(d.Message)
 	session, err := s.sessionOf(ctx, owner, "request", id, "request")
 	if err != nil {
 		return RequestPage{}, err

@@ -77,6 +77,8 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 		if err := journal.CheckText(n.Prompt.Text); err != nil {
 			return out, false, err
 		}
+		prompt := n.Prompt.recorded()
+		n.Prompt = &prompt
 	}
 	if n.Rules == nil {
 		n.Rules = []journal.Rule{}
