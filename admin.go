@@ -249,9 +249,6 @@ func (u *userLinkCmd) Run(ctx context.Context, c *common, s streams) error {
 		if err != nil {
 			return err
 		}
-		if user.Disabled {
-			return errors.New("this user is disabled; a link would not sign in")
-		}
 		code, err := st.UserLink(ctx, user.ID)
 		if err == nil {
 			u.print(s, code)

@@ -42,6 +42,26 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
+// What could never sign in isn't made.
+func TestRun_DisabledUser(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	holdfast := func(want int, args ...string) (out, errs string) {
+		var o, e bytes.Buffer
+		if code := run(t.Context(), append(args, "--state", state), streams{strings.NewReader(""), &o, &e}); code != want {
+			t.Fatalf("%q: exit %d, want %d: %s", args, code, want, e.String())
+		}
+		return o.String(), e.String()
+	}
+	holdfast(exitDone, "user", "add", "a@b.example")
+	holdfast(exitDone, "user", "disable", "a@b.example")
+	for _, args := range [][]string{{"token", "new", "a@b.example", "--name", "ci"}, {"user", "link", "a@b.example"}} {
+		if out, errs := holdfast(exitFailed, args...); out != "" || !strings.Contains(errs, "disabled") {
+			t.Errorf("%q printed %q and %q", args, out, errs)
+		}
+	}
+}
+
 // proves OWN-3
 func TestSecretsOf_TheJournal(t *testing.T) {
 	t.Setenv("SOME_TOKEN", "not-for-the-journal")

@@ -66,7 +66,7 @@ func (s *Store) user(ctx context.Context, where string, arg string) (User, error
 	err := s.read(ctx, func(q querier) error {
 		err := q.get(ctx, &u, "SELECT "+userColumns+" FROM users WHERE "+where, arg)
 		if errors.Is(err, sql.ErrNoRows) {
-			return journal.Errorf(journal.NotFound, "There is no such user.").Typed("no-such-user")
+			return noUser()
 		}
 		return err
 	})
@@ -173,11 +173,34 @@ func (s *Store) SetupCode(ctx context.Context, code string) error {
 	return journal.Errorf(journal.Gone, "This link was used already, or has ended. Start the server again to get a new one.").Typed("link-ended")
 }
 
-// UserLink makes a link that signs a user in once, within 24 hours.
+// UserLink makes a link that signs a user in once, within 24 hours. Codes:
+// not_found, conflict if the user is disabled.
 func (s *Store) UserLink(ctx context.Context, userID string) (code string, err error) {
 	code = NewSecret()
-	err = s.write(ctx, "", func(ctx context.Context, t *tx) error { return t.addLink(ctx, code, &userID, 24*time.Hour) })
+	err = s.write(ctx, "", func(ctx context.Context, t *tx) error {
+		if err := t.maySignIn(ctx, userID); err != nil {
+			return err
+		}
+		return t.addLink(ctx, code, &userID, 24*time.Hour)
+	})
 	return code, err
+}
+
+// maySignIn refuses to make what could never sign in. Codes: not_found, conflict.
+func (t *tx) maySignIn(ctx context.Context, userID string) error {
+	var disabled bool
+	err := t.get(ctx, &disabled, "SELECT disabled = 1 FROM users WHERE id = ?", userID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return noUser()
+	case err == nil && disabled:
+		return journal.Errorf(journal.Conflict, "This user is disabled: a link or token could sign nobody in, so none was made.").Typed("user-disabled")
+	}
+	return err
+}
+
+func noUser() error {
+	return journal.Errorf(journal.NotFound, "There is no such user.").Typed("no-such-user")
 }
 
 // SpendLink signs in by a link, once. Code: gone.
@@ -209,7 +232,7 @@ func (s *Store) DisableUser(ctx context.Context, email string) error {
 	return s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, "UPDATE users SET disabled = 1 WHERE email = ?", email)
 		if err == nil && n == 0 {
-			return journal.Errorf(journal.NotFound, "There is no such user.").Typed("no-such-user")
+			return noUser()
 		}
 		return err
 	})
@@ -239,10 +262,14 @@ type Token struct {
 }
 
 // AddToken makes a token for a user; secret is shown once and stored as its hash (OWN-3). life 0: it doesn't end.
+// Codes: not_found, conflict if the user is disabled.
 func (s *Store) AddToken(ctx context.Context, userID, name string, scope Scope, life time.Duration) (t Token, secret string, err error) {
 	secret = "hft_" + NewSecret()
 	id := NewID("tok")
 	err = s.write(ctx, "", func(ctx context.Context, tx *tx) error {
+		if err := tx.maySignIn(ctx, userID); err != nil {
+			return err
+		}
 		d := tx.dialect()
 		var expires any
 		if life > 0 {

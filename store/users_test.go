@@ -140,6 +140,15 @@ func TestUsers(t *testing.T) {
 		storetest.WantCode(t, s.DisableUser(t.Context(), "x@example.org"), journal.NotFound)
 		_, err = s.UserByID(t.Context(), u.ID)
 		storetest.WantCode(t, err, journal.NotFound)
+		_, err = s.UserLink(t.Context(), u.ID)
+		storetest.WantSlug(t, err, "user-disabled")
+		_, _, err = s.AddToken(t.Context(), u.ID, "late", store.ScopeAll, 0)
+		storetest.WantSlug(t, err, "user-disabled")
+		_, _, err = s.AddToken(t.Context(), "usr_0", "nobody's", store.ScopeAll, 0)
+		storetest.WantSlug(t, err, "no-such-user")
+		if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 1 {
+			t.Errorf("%d tokens, %v", len(tokens), err)
+		}
 		_, err = s.SpendLink(t.Context(), link)
 		storetest.WantCode(t, err, journal.Gone)
 		_, _, err = s.TokenUser(t.Context(), secret)
