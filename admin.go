@@ -142,17 +142,15 @@ func (l linkFlags) print(s streams, code string) {
 	s.say("%s/login?code=%s\n", baseURL(l.PublicURL, l.Addr), code)
 }
 
-// checkPublicURL refuses what no browser could have as the address of a server:
-// cookies, the check of origins and printed links are made of it.
+// checkPublicURL refuses what is no address at whose root a browser can find a
+// server: cookies, the check of origins and printed links are made of it.
 func checkPublicURL(raw string) error {
-	if raw == "" {
+	u, err := url.Parse(raw)
+	if raw == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		strings.EqualFold(strings.TrimSuffix(raw, "/"), u.Scheme+"://"+u.Host) {
 		return nil
 	}
-	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return usageError{"--public-url must be an address such as https://holdfast.example"}
-	}
-	return nil
+	return usageError{fmt.Sprintf("--public-url %q must be a scheme and a host, such as https://holdfast.example", raw)}
 }
 
 // baseURL is what printed links begin with.

@@ -50,13 +50,13 @@ func TestConfig_UnknownKey(t *testing.T) {
 	}
 }
 
-// An address that isn't one would leave cookies without Secure, and say nothing.
-func TestServe_PublicURL(t *testing.T) {
+// An address that isn't one would leave cookies without Secure, and make links that lead nowhere.
+func TestPublicURL(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"": true, "https://agents.example": true, "https://agents.example/": true, "http://10.0.0.1:8080": true, "https://[::1]:8443": true, "HTTPS://Agents.Example": true,
 		"agents.example": false, "agents.example:443": false, "//agents.example": false, "https://": false, "https://:443": false, "ftp://agents.example": false,
-		"https://agents.example/holdfast": false, "https://agents.example/?a=b": false, "https://ann@agents.example": false, "https://agents example": false,
+		"javascript:alert(1)": false, "javascript://agents.example/%0aalert(1)": false, "https://agents.example/holdfast": false, "https://agents.example/#": false, "https://agents.example/?a=b": false, "https://ann@agents.example": false, "https://agents example": false,
 	} {
 		c, err := parse(t, nil, "serve", "--public-url", address)
 		if err != nil {
@@ -65,6 +65,11 @@ func TestServe_PublicURL(t *testing.T) {
 		var usage usageError
 		if err := c.Serve.check(); errors.As(err, &usage) == want || (err == nil) != want {
 			t.Errorf("%q: got %v, taken should be %v", address, err, want)
+		}
+		for _, command := range []string{"add", "link"} { // kong asks before anything is done
+			if _, err := parse(t, nil, "user", command, "a@b.example", "--public-url", address); (err == nil) != want {
+				t.Errorf("user %s with %q: got %v, taken should be %v", command, address, err, want)
+			}
 		}
 	}
 }

@@ -44,18 +44,8 @@ func (c *serveCmd) check() error {
 		return usageError{"--sweep must be positive"}
 	case !(c.Rate > 0) || c.Burst < 1: // not a number is not positive either
 		return usageError{"--rate and --burst must be positive"}
-	case c.PublicURL != "" && !isOrigin(c.PublicURL):
-		return usageError{fmt.Sprintf("--public-url %s must be a scheme and a host, such as https://holdfast.example", c.PublicURL)}
 	}
 	return checkPublicURL(c.PublicURL)
-}
-
-// isOrigin tells whether an address is one at whose root a browser can find this
-// server. What isn't would be compared with no Origin, and make no cookie Secure.
-func isOrigin(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-		strings.EqualFold(strings.TrimSuffix(address, "/"), u.Scheme+"://"+u.Host)
 }
 
 // server is all that a serving process holds, in the order in which it is opened.
