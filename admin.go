@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"holdfast/handlers"
@@ -274,9 +273,8 @@ func (t *tokenNewCmd) Run(ctx context.Context, c *common, s streams) error {
 	if err != nil {
 		return err
 	}
-	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	if t.Name = strings.TrimSpace(t.Name); t.Name == "" || len(t.Name) > 200 || strings.ContainsFunc(t.Name, odd) {
-		return usageError{"--name says in up to 200 bytes of one line what the token is for"}
+	if _, err := store.TokenName(t.Name); err != nil {
+		return usageError{"--name: " + plain(err).Error()}
 	}
 	return with(ctx, c, s, func(st *store.Store) error {
 		user, err := st.UserByEmail(ctx, strings.ToLower(t.Email))

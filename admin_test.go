@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"holdfast/store/storetest"
 )
 
 // What a flag can't mean is said before anything is made.
@@ -30,6 +32,10 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 		{exitUsage, []string{"user", "link", "a@b.example", "--public-url", "https://u:p@x/"}},
 		{exitUsage, []string{"token", "new", "a@b.example", "--name", " "}},
 		{exitUsage, []string{"token", "new", "a@b.example", "--name", "one\ntwo"}},
+		{exitUsage, []string{"token", "new", "a@b.example", "--name", "red \x1b[31m"}},
+		{exitUsage, []string{"token", "new", "a@b.example", "--name", "turned \u202e"}},
+		{exitFailed, []string{"user", "add", "a@b\x1b]0;x\x07.example"}},
+		{exitFailed, []string{"user", "add", "a@b\xff.example"}},
 		{exitFailed, []string{"user", "add", "a@@b"}},
 		{exitFailed, []string{"user", "add", "a@b\u200b"}},
 		{exitFailed, []string{"user", "add", "@b"}},
@@ -38,6 +44,31 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	} {
 		if code, errs := holdfast(tt.args...); code != tt.want || (code != exitDone && strings.Count(errs, "\n") == 0) {
 			t.Errorf("%q: exit %d, want %d: %s", tt.args, code, tt.want, errs)
+		}
+	}
+}
+
+// What was stored before it was checked is listed without being obeyed.
+func TestLists_AreLegible(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t, "sqlite")
+	user := storetest.MustUser(t, db.Open(t))
+	raw := db.SQL(t)
+	for _, q := range []string{
+		"UPDATE users SET email = 'a' || char(27) || '[2J' || char(9, 10, 8238) || '@b.example'",
+		"INSERT INTO token (id, user_id, hash, name, scope, created_at) SELECT 'tok_1', id, 'x', char(155, 27) || ']0;owned' || char(7), 'all', 0 FROM users",
+	} {
+		if _, err := raw.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, list := range []string{"user", "token"} {
+		var out, complaint bytes.Buffer
+		if code := run(t.Context(), []string{list, "list", "--database", db.URL}, streams{strings.NewReader(""), &out, &complaint}); code != exitDone {
+			t.Fatal(complaint.String())
+		}
+		if text := out.String(); strings.Count(text, "\n") != 2 || strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), illegible) || !strings.Contains(text, `a\x1b[2J\t\n\u202e@b.example`) {
+			t.Errorf("%s list for %s printed %q", list, user.ID, text)
 		}
 	}
 }

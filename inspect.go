@@ -30,7 +30,7 @@ func (v *verifyCmd) Run(ctx context.Context, c *common, s streams) error {
 		}
 		for _, check := range report.Checks {
 			for _, fault := range check.Faults {
-				s.say("%s: %s\n", check.Name, fault)
+				s.say("%s: %s\n", check.Name, legible(fault))
 			}
 		}
 		s.say("%d sessions, %d events: ", report.Sessions, report.Events)

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 )
 
 // streams are what a command reads and writes.
@@ -19,6 +22,25 @@ func (s streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, for
 // complain prints to standard error.
 func (s streams) complain(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
 
+// legible shows what a terminal would obey, or hide, as an escape: what is stored
+// may be from before it was checked, or from a stray hand.
+func legible(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, illegible) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if illegible(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func illegible(r rune) bool { return !unicode.IsPrint(r) }
+
 // table prints aligned columns.
 type table struct{ w *tabwriter.Writer }
 
@@ -28,7 +50,12 @@ func (s streams) table(head ...string) table {
 	return t
 }
 
-// row adds one; what can't be written is told by flush.
-func (t table) row(cells ...string) { _, _ = fmt.Fprintln(t.w, strings.Join(cells, "\t")) }
+// row adds one, each cell on one line; what can't be written is told by flush.
+func (t table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = legible(c)
+	}
+	_, _ = fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
 
 func (t table) flush() error { return t.w.Flush() }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"holdfast/journal"
 )
@@ -27,10 +28,23 @@ func Email(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	local, domain, _ := strings.Cut(s, "@")
 	odd := func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("<>\",;", r)
+		return unicode.IsSpace(r) || hides(r) || strings.ContainsRune("<>\",;", r)
 	}
 	if local == "" || domain == "" || strings.Contains(domain, "@") || len(s) > 254 || strings.ContainsFunc(s, odd) {
 		return "", journal.Errorf(journal.Unprocessable, "That is not an email address.").Typed("bad-email")
+	}
+	return s, nil
+}
+
+// hides tells of what can't be read in a list, or does something to who reads it.
+// What was no UTF-8 has become the last one, wherever it was decoded.
+func hides(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+
+// TokenName is what a token may be called: one line that can be read. Code: unprocessable.
+func TokenName(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if s == "" || len(s) > 200 || strings.ContainsFunc(s, hides) {
+		return "", journal.Errorf(journal.Unprocessable, "A token's name says in up to 200 bytes of one line what it is for.").Typed("bad-token-name")
 	}
 	return s, nil
 }
@@ -262,8 +276,11 @@ type Token struct {
 }
 
 // AddToken makes a token for a user; secret is shown once and stored as its hash (OWN-3). life 0: it doesn't end.
-// Codes: not_found, conflict if the user is disabled.
+// Codes: unprocessable (TokenName), not_found, conflict if the user is disabled.
 func (s *Store) AddToken(ctx context.Context, userID, name string, scope Scope, life time.Duration) (t Token, secret string, err error) {
+	if name, err = TokenName(name); err != nil {
+		return t, "", err
+	}
 	secret = "hft_" + NewSecret()
 	id := NewID("tok")
 	err = s.write(ctx, "", func(ctx context.Context, tx *tx) error {

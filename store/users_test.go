@@ -144,6 +144,10 @@ func TestUsers(t *testing.T) {
 		storetest.WantSlug(t, err, "user-disabled")
 		_, _, err = s.AddToken(t.Context(), u.ID, "late", store.ScopeAll, 0)
 		storetest.WantSlug(t, err, "user-disabled")
+		for _, name := range []string{"", " ", "two\nlines", "\x1b[2J", "turned \u202e", "not UTF-8 \xff", strings.Repeat("x", 201)} {
+			_, _, err = s.AddToken(t.Context(), u.ID, name, store.ScopeAll, 0)
+			storetest.WantSlug(t, err, "bad-token-name")
+		}
 		_, _, err = s.AddToken(t.Context(), "usr_0", "nobody's", store.ScopeAll, 0)
 		storetest.WantSlug(t, err, "no-such-user")
 		if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 1 {
