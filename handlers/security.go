@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"net/url"
@@ -45,6 +46,9 @@ func (s *Server) secure(c *fiber.Ctx) (err error) {
 		}
 	}()
 	setHeaders(c)
+	if err := checkFraming(c); err != nil {
+		return err
+	}
 	if err := s.checkOrigin(c); err != nil {
 		return err
 	}
@@ -67,6 +71,27 @@ func setHeaders(c *fiber.Ctx) {
 	c.Set("Cross-Origin-Resource-Policy", "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
 	c.Set(fiber.HeaderCacheControl, "no-store")
+}
+
+// checkFraming refuses a request that says twice where it ends. A proxy that
+// believes the other one sends what follows as somebody else's request. The
+// header as it was parsed keeps only one of them.
+func checkFraming(c *fiber.Ctx) error {
+	lengths, encodings := 0, 0
+	for line := range bytes.Lines(c.Request().Header.RawHeaders()) {
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case bytes.EqualFold(name, []byte(fiber.HeaderContentLength)):
+			lengths++
+		case bytes.EqualFold(name, []byte(fiber.HeaderTransferEncoding)):
+			encodings++
+		}
+	}
+	if lengths+encodings < 2 {
+		return nil
+	}
+	c.Context().SetConnectionClose() // where the next request begins isn't known either
+	return journal.Errorf(journal.Invalid, "The request has both Content-Length and Transfer-Encoding, so it isn't sure where it ends. Nothing was recorded.").Typed("bad-request")
 }
 
 // checkOrigin refuses what another site made a browser send (OWN-2): the rules

@@ -1,8 +1,14 @@
 package handlers
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +18,75 @@ import (
 	"holdfast/journal"
 	"holdfast/store/storetest"
 )
+
+// A request that says twice where it ends is refused, and what follows it on the
+// connection is nobody's request.
+func TestFraming(t *testing.T) {
+	// proves OWN-2
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	w.serve(t)
+	session := w.session(t, w.alice)
+	raw := w.db.SQL(t)
+	const chunked, length = "Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n"
+	for i, tt := range []struct {
+		headers string
+		status  int
+	}{
+		{chunked, http.StatusAccepted},
+		{length + chunked, http.StatusBadRequest},
+		{chunked + length, http.StatusBadRequest},
+		{"content-length: 0\r\nX-Other: y\r\ntransfer-encoding: Chunked\r\n", http.StatusBadRequest},
+		{length + "Transfer-Encoding: identity\r\n", http.StatusBadRequest},
+		{length + length, http.StatusBadRequest},
+		{chunked + chunked, http.StatusBadRequest},
+		{"Transfer-Encoding: gzip, chunked\r\n", http.StatusBadRequest},
+		{"Transfer-Encoding : chunked\r\n" + length, http.StatusBadRequest},
+	} {
+		before := w.db.RowCounts(t, raw)
+		const body = `{"text":"x"}`
+		request := fmt.Sprintf("POST /api/v1/sessions/%s/prompts HTTP/1.1\r\nHost: holdfast.test\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k%d\r\nContent-Type: application/json\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
+			session, w.alice.token, i, tt.headers, len(body), body)
+		statuses := w.raw(t, request+"GET /healthz HTTP/1.1\r\nHost: holdfast.test\r\nConnection: close\r\n\r\n")
+		want := []int{tt.status}
+		if tt.status == http.StatusAccepted {
+			want = append(want, http.StatusOK)
+		}
+		if !slices.Equal(statuses, want) {
+			t.Errorf("%q: got %v, want %v and the end", tt.headers, statuses, want)
+		}
+		if after := w.db.RowCounts(t, raw); maps.Equal(before, after) != (tt.status == http.StatusBadRequest) {
+			t.Errorf("%q: rows before %v, after %v", tt.headers, before, after)
+		}
+	}
+}
+
+// raw sends bytes on a connection of its own and gives the statuses of all that
+// is answered until the server closes it.
+func (w *world) raw(t *testing.T, request string) (statuses []int) {
+	t.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(w.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	for {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil { // it is closed
+			return statuses
+		}
+		statuses = append(statuses, readAnswer(t, res).status)
+	}
+}
 
 func TestCrossSite(t *testing.T) {
 	// proves OWN-2
