@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"holdfast/journal"
+	"holdfast/journal/policy"
 	"holdfast/store/storetest"
 )
 
@@ -117,6 +118,7 @@ func badSessions() []badInput {
 	add("an unknown action", rule("shell", "*", "maybe"), "bad-rule", 422)
 	add("an empty pattern", rule("shell", "", "allow"), "bad-rule", 422)
 	add("201 rules", with(`"rules":[`+many+`]`), "too-many-rules", 422)
+	add("200 rules of the longest patterns", with(`"rules":[`+strings.TrimSuffix(strings.Repeat(`{"permission":"shell","pattern":"`+strings.Repeat("\U0001f980", 256)+`","action":"ask"},`, maxRules), ",")+`]`), "rules-too-large", 413)
 	add("an unknown member of a rule", with(`"rules":[{"permission":"shell","pattern":"x","action":"ask","why":"x"}]`), "unknown-member", 422)
 	add("an unknown policy", with(`"policy":{"retry":true}`), "unknown-member", 422)
 	add("an empty prompt", with(`"prompt":{"text":""}`), "empty-text", 422)
@@ -141,6 +143,8 @@ func badAnswers(th things) []badInput {
 	add("another scope", "/permissions/"+th.request+"/decision", `{"reply":"once","scope":"world"}`, "unknown-scope", 422)
 	add("another digest", "/permissions/"+th.request+"/decision", `{"reply":"once","digest":"d2"}`, "digest-differs", 422)
 	add("a message with NUL", "/permissions/"+th.request+"/decision", `{"reply":"reject","message":"\u0000"}`, "bad-message", 422)
+	add("a message of control characters", "/permissions/"+th.request+"/decision", `{"reply":"reject","message":"`+strings.Repeat(`\u0001`, 16<<10)+`"}`, "bad-message", 422)
+	add("evidence of control characters", "/calls/"+th.call+"/resolution", `{"outcome":"happened","evidence":"`+strings.Repeat(`\u0001`, 16<<10)+`","then":"stay"}`, "bad-evidence", 422)
 	add("no evidence", "/calls/"+th.call+"/resolution", `{"outcome":"happened","evidence":" ","then":"stay"}`, "evidence-missing", 422)
 	add("another outcome", "/calls/"+th.call+"/resolution", `{"outcome":"perhaps","evidence":"x","then":"stay"}`, "unknown-outcome", 422)
 	add("no then", "/calls/"+th.call+"/resolution", `{"outcome":"cannot_tell","evidence":""}`, "unknown-then", 422)
@@ -189,6 +193,32 @@ func TestPrompt_TheLargest(t *testing.T) {
 	text := strings.Repeat(`\u4e16`, journal.MaxPromptBytes/3) + "x" // as Python's json writes it
 	w.do(t, post, path, as(w.alice), key("a"), sendsJSON(`{"text":"`+text+`"}`)).want(t, http.StatusAccepted)
 	w.do(t, post, path, as(w.alice), key("b"), sendsJSON(`{"text":"x"}`)).want(t, http.StatusAccepted)
+}
+
+// What keeps the bounds is taken, however many bytes it has in JSON.
+func TestSession_TheLargest(t *testing.T) {
+	// proves ADM-10
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	rules := make([]journal.Rule, 0, maxRules)
+	for range maxRules {
+		rule := journal.Rule{Permission: "shell", Pattern: strings.Repeat(`"`, policy.MaxPattern), Action: "ask"}
+		if b, err := journal.Encode(append(rules, rule)); err != nil || len(b) > maxRuleBytes {
+			break
+		}
+		rules = append(rules, rule)
+	}
+	body, err := journal.Encode(map[string]any{
+		"workspace": "/srv/" + strings.Repeat("\x01", maxWorkspace-len("/srv/")), "agent": "runbook", "title": strings.Repeat("\U0001f980", maxTitle), "rules": rules,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(t, post, "/api/v1/sessions", as(w.alice), key("k"), sendsJSON(string(body))).want(t, http.StatusCreated)
+	th := w.things(t, w.alice)
+	most := strings.Repeat(`\"`, 16<<10)
+	w.do(t, post, "/api/v1/permissions/"+th.request+"/decision", as(w.alice), sendsJSON(`{"reply":"reject","message":"`+most+`"}`)).want(t, http.StatusOK)
+	w.do(t, post, "/api/v1/calls/"+th.call+"/resolution", as(w.alice), sendsJSON(`{"outcome":"happened","evidence":"`+most+`","then":"stay"}`)).want(t, http.StatusOK)
 }
 
 func TestQueueFull(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 const (
 	maxTitle     = 200 // characters
 	maxRules     = 200
+	maxRuleBytes = 32 << 10 // of all, in JSON: beside the longest path they fit into the event session.created
 	maxWorkspace = 4096
 	titleCut     = 80 // bytes of a title that is taken from the prompt
 )
@@ -94,7 +95,16 @@ func (in *sessionInput) check() error {
 			return journal.Errorf(journal.Unprocessable, "Rule %d can't be taken: %s. Nothing was recorded.", i+1, journal.Cut(err.Error(), 300)).Typed("bad-rule").With("rule", i)
 		}
 	}
-	return nil
+	return checkRuleBytes(in.Rules)
+}
+
+// checkRuleBytes bounds the rules together, in the bytes in which they are kept.
+func checkRuleBytes(rules []journal.Rule) error {
+	b, err := journal.Encode(rules)
+	if err == nil && len(b) > maxRuleBytes {
+		err = journal.Errorf(journal.TooLarge, "The rules have %d bytes as JSON, all together; at most %d are taken. Nothing was recorded. Give fewer rules, or shorter patterns: a * stands for many.", len(b), maxRuleBytes).Typed("rules-too-large")
+	}
+	return err
 }
 
 func refuse(slug, what string) error {

@@ -98,8 +98,8 @@ func checkThen(then journal.Then, text string) error {
 	if then != journal.ThenContinue && then != journal.ThenStay {
 		return journal.Errorf(journal.Unprocessable, "then must be continue or stay. Nothing was recorded.").Typed("unknown-then")
 	}
-	if len(text) > 16<<10 || strings.ContainsRune(text, 0) {
-		return journal.Errorf(journal.Unprocessable, "The evidence must be at most 16 KiB of text without NUL. Nothing was recorded.").Typed("bad-evidence")
+	if !fitsBeside(text) {
+		return journal.Errorf(journal.Unprocessable, "The evidence must be at most 16 KiB of text without NUL; a control character counts as three bytes. Nothing was recorded.").Typed("bad-evidence")
 	}
 	return nil
 }

@@ -119,10 +119,18 @@ func (d Decision) Check() error {
 	default:
 		return journal.Errorf(journal.Unprocessable, "reply must be once, always or reject. Nothing was recorded.").Typed("unknown-reply")
 	}
-	if len(d.Message) > 16<<10 || strings.ContainsRune(d.Message, 0) {
-		return journal.Errorf(journal.Unprocessable, "The message must be at most 16 KiB of text without NUL. Nothing was recorded.").Typed("bad-message")
+	if !fitsBeside(d.Message) {
+		return journal.Errorf(journal.Unprocessable, "The message must be at most 16 KiB of text without NUL; a control character counts as three bytes. Nothing was recorded.").Typed("bad-message")
 	}
 	return nil
+}
+
+// fitsBeside tells whether what a person writes beside an answer can be taken: 16
+// KiB, which may be twice as much in JSON. Control characters are six times as much there.
+func fitsBeside(text string) bool {
+	const most = 16 << 10
+	b, err := journal.Encode(text)
+	return err == nil && len(text) <= most && len(b)-len(`""`) <= 2*most && !strings.ContainsRune(text, 0)
 }
 
 // Decide answers a request of the owner's, once: the first answer wins (PER-2),
