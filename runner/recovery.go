@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	sweepBatch   = 100
+	sweepBatch   = 100             // of a page: a sweep takes all of them, one after the other
 	recoverGrace = 2 * time.Second // TERM to KILL for what a lost execution left
 	atOnce       = 8               // recoveries of one sweep: each may have to wait for what it ends
 )
@@ -39,12 +39,15 @@ func (r *Runner) sweepLoop(ctx context.Context) {
 // Sweep does one sweep. One session that fails doesn't stop it for the others;
 // it is logged and met again at the next (REC-8).
 func (r *Runner) Sweep(ctx context.Context) {
-	expired, err := r.store.ExpiredClaims(ctx, sweepBatch)
+	var failed int64
+	err := eachPage(ctx, r.store.ExpiredClaims, func(expired []journal.Claim) {
+		store.Crash("sweep.selected")
+		failed += r.recoverAll(ctx, expired)
+	})
 	if err != nil {
 		r.log.Warn("look for expired claims", slog.Any("error", err))
 	}
-	store.Crash("sweep.selected")
-	if failed := r.recoverAll(ctx, expired); failed > 0 {
+	if failed > 0 {
 		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int64("failed", failed))
 	}
 	if ctx.Err() != nil { // the server stops
@@ -52,6 +55,26 @@ func (r *Runner) Sweep(ctx context.Context) {
 	}
 	r.unblock(ctx)
 	r.wakeRunnable(ctx)
+}
+
+// eachPage goes through a list, a page after the other. Whatever stands at its
+// head and stays there, such as what fails or what only others can do, must not
+// keep the rest from being found.
+func eachPage[T any](ctx context.Context, list func(ctx context.Context, after T, limit int) ([]T, error), do func([]T)) error {
+	var last T
+	for {
+		page, err := list(ctx, last, sweepBatch)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			last = page[len(page)-1]
+			do(page)
+		}
+		if len(page) < sweepBatch || ctx.Err() != nil {
+			return nil
+		}
+	}
 }
 
 // recoverAll recovers what a sweep has found, several at once, and counts what failed.
@@ -172,30 +195,42 @@ func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal
 
 // unblock lets sessions go on whose cause for parking is gone here.
 func (r *Runner) unblock(ctx context.Context) {
-	blocked, err := r.store.Blocked(ctx, sweepBatch)
+	err := eachPage(ctx, r.store.Blocked, func(blocked []store.SessionBrief) {
+		for _, b := range blocked {
+			if r.unable(b) == nil {
+				r.unblockOne(ctx, b.ID)
+			}
+		}
+	})
 	if err != nil {
 		r.log.Warn("look for parked sessions", slog.Any("error", err))
-		return
 	}
-	for _, b := range blocked {
-		if r.unable(b) != nil {
-			continue
-		}
-		for _, cause := range []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace} {
-			if err := r.store.Unblock(ctx, b.ID, cause); err != nil {
-				r.log.Warn("unblock a session", slog.String("session", b.ID), slog.Any("error", err))
-			}
+}
+
+func (r *Runner) unblockOne(ctx context.Context, session string) {
+	for _, cause := range []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace} {
+		if err := r.store.Unblock(ctx, session, cause); err != nil {
+			r.log.Warn("unblock a session", slog.String("session", session), slog.Any("error", err))
 		}
 	}
 }
 
+// wakeRunnable wakes the sessions that this worker can run, and takes no place
+// for the others: those are another's, or wait for one that can.
 func (r *Runner) wakeRunnable(ctx context.Context) {
-	ids, err := r.store.Runnable(ctx, sweepBatch)
+	err := eachPage(ctx, r.store.Runnable, func(waiting []store.SessionBrief) {
+		for _, b := range waiting {
+			block := r.unable(b)
+			if block == nil {
+				r.Wake(b.ID)
+				continue
+			}
+			if err := r.store.Block(ctx, b.ID, r.o.WorkerID, *block); err != nil && ctx.Err() == nil {
+				r.log.Warn("park a session", slog.String("session", b.ID), slog.Any("error", err))
+			}
+		}
+	})
 	if err != nil {
 		r.log.Warn("look for work", slog.Any("error", err))
-		return
-	}
-	for _, id := range ids {
-		r.Wake(id)
 	}
 }

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -91,6 +92,32 @@ func TestRunner_LogsAFailedDrainOnce(t *testing.T) {
 		r.Stop()
 		if n := logged.count("drain failed"); n != 2 || logged.count("session not found: ses_gone") != 1 || logged.count(failed) == 0 {
 			t.Errorf("%d failed drains in the log, want the missing session and the failed agent, once each:\n%s", n, logged.buf.String())
+		}
+	})
+}
+
+// Sessions that only another server can run wait at the head of the list, more
+// than a page of them. They keep no place, and nothing behind them waits for them.
+//
+// proves REC-9 ADM-7 WSP-1
+func TestRunner_SweepReachesItsOwnBehindOthers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.MaxRunning = 1 })
+		// It may be able to run all of them, so none is blocked.
+		if err := s.SeeWorker(t.Context(), store.Worker{ID: "wrk_other", StateFolderID: "fld_other", Agents: []store.Agent{{Name: "runbook", Available: true}}}); err != nil {
+			t.Fatal(err)
+		}
+		for range runner.SweepBatch + 1 {
+			b.session("x", func(n *store.NewSession) { n.Workspace = "/srv/elsewhere" })
+		}
+		var own []string
+		for i := range 3 {
+			own = append(own, b.session(steps(fmt.Sprintf("echo %d >> log", i))))
+		}
+		b.start() // the wakes are gone: there is only its sweep
+		for _, id := range own {
+			b.untilState(id, journal.StateReady)
 		}
 	})
 }

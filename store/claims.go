@@ -214,13 +214,17 @@ func (s *Store) ExpireFolder(ctx context.Context, folderID, workerID string) (in
 	return n, err
 }
 
-// ExpiredClaims lists claims whose lease has ended, by the database's clock (REC-1).
-func (s *Store) ExpiredClaims(ctx context.Context, limit int) ([]journal.Claim, error) {
+// ExpiredClaims lists claims whose lease has ended, by the database's clock
+// (REC-1), the longest ended first. after is the last one of the page before:
+// those that can't be recovered now stand in nobody's way.
+func (s *Store) ExpiredClaims(ctx context.Context, after journal.Claim, limit int) ([]journal.Claim, error) {
 	var out []journal.Claim
 	err := s.read(ctx, func(q querier) error {
 		var rows []claimRow
 		d := q.dialect()
-		if err := q.all(ctx, &rows, "SELECT "+claimColumns+" FROM claim WHERE expires_at <= "+d.now()+" ORDER BY expires_at LIMIT ?", d.nowArg(), limit); err != nil {
+		out = nil
+		if err := q.all(ctx, &rows, "SELECT "+claimColumns+" FROM claim WHERE expires_at <= "+d.now()+" AND (expires_at, session_id) > (?, ?) ORDER BY expires_at, session_id LIMIT ?",
+			d.nowArg(), after.ExpiresAt, after.SessionID, limit); err != nil {
 			return err
 		}
 		for _, r := range rows {
@@ -251,12 +255,15 @@ func (s *Store) ExpiredClaim(ctx context.Context, sessionID string) (*journal.Cl
 	return out, err
 }
 
-// Runnable lists sessions without a claim that have work (REC-9), the longest waiting first.
-func (s *Store) Runnable(ctx context.Context, limit int) ([]string, error) {
-	var out []string
+// Runnable lists sessions without a claim that have work (REC-9), the longest
+// waiting first. after is the last one of the page before: those that a worker
+// can't run, or can't claim, stand in nobody's way.
+func (s *Store) Runnable(ctx context.Context, after SessionBrief, limit int) ([]SessionBrief, error) {
+	var out []SessionBrief
 	err := s.read(ctx, func(q querier) error {
 		d := q.dialect()
-		return q.all(ctx, &out, "SELECT id FROM session WHERE runnable_at IS NOT NULL AND (base <> 'retrying' OR runnable_at <= "+d.now()+") AND execution_id IS NULL ORDER BY runnable_at, id LIMIT ?", d.nowArg(), limit)
+		return q.all(ctx, &out, "SELECT "+briefColumns+" FROM session WHERE runnable_at IS NOT NULL AND (base <> 'retrying' OR runnable_at <= "+d.now()+") AND execution_id IS NULL AND (runnable_at, id) > (?, ?) ORDER BY runnable_at, id LIMIT ?",
+			d.nowArg(), after.RunnableAt, after.ID, limit)
 	})
 	return out, err
 }

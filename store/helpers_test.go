@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -46,6 +47,33 @@ func insist(fn func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		if err := fn(); !journal.Is(err, journal.Unavailable) || time.Now().After(deadline) {
 			return err
+		}
+	}
+}
+
+// runnable gives the ids of the sessions that have work and no claim, in their order, by pages of two.
+func runnable(t testing.TB, s *store.Store) []string {
+	t.Helper()
+	var ids []string
+	for _, b := range allPages(t, s.Runnable) {
+		ids = append(ids, b.ID)
+	}
+	return ids
+}
+
+// allPages goes through a list as a sweep does, by pages of two.
+func allPages[T any](t testing.TB, list func(ctx context.Context, after T, limit int) ([]T, error)) []T {
+	t.Helper()
+	var out []T
+	for {
+		var last T
+		if len(out) > 0 {
+			last = out[len(out)-1]
+		}
+		page, err := list(t.Context(), last, 2)
+		must(t, err)
+		if out = append(out, page...); len(page) < 2 {
+			return out
 		}
 	}
 }

@@ -345,7 +345,7 @@ func (m *machine) jump(*model) {
 
 func (m *machine) sweep(*model) {
 	now := m.now()
-	list, err := m.store.ExpiredClaims(m.ctx, 10_000)
+	list, err := m.store.ExpiredClaims(m.ctx, journal.Claim{}, 10_000)
 	m.ok(err)
 	for _, s := range m.sessions {
 		i := slices.IndexFunc(list, func(c journal.Claim) bool { return c.SessionID == s.id })

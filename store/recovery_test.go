@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestRecover_LiveLease(t *testing.T) {
 			r.MustDispatched(t, s, journal.EffectEffect)
 			seen := *r.Claim
 			seen.Phase = journal.PhaseUncertain
-			if list, err := s.ExpiredClaims(t.Context(), 10); err != nil || len(list) != 0 {
+			if list, err := s.ExpiredClaims(t.Context(), journal.Claim{}, 10); err != nil || len(list) != 0 {
 				t.Fatalf("a live lease is listed: %v, %v", list, err)
 			}
 			raw := db.SQL(t)
@@ -433,8 +434,7 @@ func TestRunnable_LongestWaitingFirst(t *testing.T) {
 			storetest.MustSession(t, s, owner) // nothing asked
 			want = append(want, session)
 		}
-		got, err := s.Runnable(t.Context(), 10)
-		must(t, err)
+		got := runnable(t, s)
 		if strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("got %v, want %v", got, want)
 		}
@@ -444,9 +444,55 @@ func TestRunnable_LongestWaitingFirst(t *testing.T) {
 			t.Errorf("places: %+v", list)
 		}
 		c := storetest.MustClaim(t, s, want[0], "w")
-		if got, err = s.Runnable(t.Context(), 1); err != nil || len(got) != 1 || got[0] != want[1] {
-			t.Errorf("got %v, %v", got, err)
+		if got = runnable(t, s); !slices.Equal(got, want[1:]) {
+			t.Errorf("got %v, want %v", got, want[1:])
 		}
 		storetest.MustPromote(t, s, c)
+	})
+}
+
+// What stays at the head of a list keeps nothing behind it from being found.
+//
+// proves REC-1 REC-8 REC-9
+func TestLists_PagesReachTheEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		var want []string
+		for range 5 {
+			id := storetest.MustSession(t, s, owner).ID
+			storetest.MustPrompt(t, s, owner, id, "x", journal.Queue)
+			want = append(want, id)
+		}
+		if got := runnable(t, s); !slices.Equal(got, want) {
+			t.Errorf("runnable are %v, want %v", got, want)
+		}
+		for _, id := range want {
+			storetest.MustClaim(t, s, id, "w")
+		}
+		s.Skew(2 * storetest.Lease) // all end at once, or nearly
+		var got []string
+		for _, c := range allPages(t, s.ExpiredClaims) {
+			got = append(got, c.SessionID)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("expired are %v, want %v", got, want)
+		}
+		got = nil
+		for _, id := range want {
+			c := storetest.MustClaim(t, s, id, "w")
+			f, _, err := s.Fold(t.Context(), id)
+			must(t, err)
+			if released, err := s.Release(t.Context(), c, f.Seq); err != nil || !released {
+				t.Fatalf("released %v, %v", released, err)
+			}
+			must(t, s.Block(t.Context(), id, "w", journal.SessionBlocked{Cause: journal.BlockWorkspace}))
+		}
+		for _, b := range allPages(t, s.Blocked) {
+			got = append(got, b.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("blocked are %v, want %v", got, want)
+		}
 	})
 }

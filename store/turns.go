@@ -209,11 +209,12 @@ func (s *Store) Unblock(ctx context.Context, sessionID string, cause journal.Blo
 	})
 }
 
-// Blocked lists sessions that are blocked, whatever the cause, and have no claim.
-func (s *Store) Blocked(ctx context.Context, limit int) ([]SessionBrief, error) {
+// Blocked lists sessions that are blocked, whatever the cause, and have no
+// claim. after is the last one of the page before.
+func (s *Store) Blocked(ctx context.Context, after SessionBrief, limit int) ([]SessionBrief, error) {
 	var out []SessionBrief
 	err := s.read(ctx, func(q querier) error {
-		return q.all(ctx, &out, "SELECT id, agent, workspace, workspace_id FROM session WHERE base = 'blocked' AND execution_id IS NULL ORDER BY updated_at LIMIT ?", limit)
+		return q.all(ctx, &out, "SELECT "+briefColumns+" FROM session WHERE base = 'blocked' AND execution_id IS NULL AND id > ? ORDER BY id LIMIT ?", after.ID, limit)
 	})
 	return out, err
 }
@@ -224,13 +225,16 @@ type SessionBrief struct {
 	Agent       string `db:"agent"`
 	Workspace   string `db:"workspace"`
 	WorkspaceID string `db:"workspace_id"`
+	RunnableAt  int64  `db:"runnable_at"` // since when it has had work; 0: it has none
 }
+
+const briefColumns = "id, agent, workspace, workspace_id, coalesce(runnable_at, 0) AS runnable_at"
 
 // Brief reads what a worker must know before it claims. Code: not_found.
 func (s *Store) Brief(ctx context.Context, sessionID string) (SessionBrief, error) {
 	var out []SessionBrief
 	err := s.read(ctx, func(q querier) error {
-		return q.all(ctx, &out, "SELECT id, agent, workspace, workspace_id FROM session WHERE id = ?", sessionID)
+		return q.all(ctx, &out, "SELECT "+briefColumns+" FROM session WHERE id = ?", sessionID)
 	})
 	if err == nil && len(out) == 0 {
 		err = journal.Errorf(journal.NotFound, "session not found: %s", sessionID)

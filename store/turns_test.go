@@ -179,7 +179,7 @@ func TestBlock_LeavesWhatOthersMayRun(t *testing.T) {
 		b := journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: "no such folder", UnblockedBy: "the folder"}
 		blocked := func() int {
 			t.Helper()
-			list, err := s.Blocked(t.Context(), 10)
+			list, err := s.Blocked(t.Context(), store.SessionBrief{}, 10)
 			must(t, err)
 			return len(list)
 		}

@@ -269,7 +269,7 @@ func TestLockOrder_NoDeadlock(t *testing.T) {
 				s, worker := ss[i%2], fmt.Sprintf("w%d", i%2)
 				var errs []error
 				for range rounds {
-					expired, err := s.ExpiredClaims(t.Context(), 50)
+					expired, err := s.ExpiredClaims(t.Context(), journal.Claim{}, 50)
 					errs = append(errs, err)
 					var mine []string
 					for _, c := range expired {

@@ -205,7 +205,7 @@ func MustLose(t testing.TB, s *store.Store, c *journal.Claim) {
 // MustLoad gives an expired claim as a sweeper sees it.
 func MustLoad(t testing.TB, s *store.Store, c *journal.Claim) journal.Claim {
 	t.Helper()
-	all, err := s.ExpiredClaims(t.Context(), 1000)
+	all, err := s.ExpiredClaims(t.Context(), journal.Claim{}, 1000)
 	if err != nil {
 		t.Fatalf("list expired claims: %v", err)
 	}
