@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,8 +55,7 @@ func (r *Runner) Sweep(ctx context.Context) {
 	if ctx.Err() != nil { // the server stops
 		return
 	}
-	r.unblock(ctx)
-	r.wakeRunnable(ctx)
+	r.lookForWork(ctx)
 }
 
 // eachPage goes through a list, a page after the other. Whatever stands at its
@@ -193,21 +194,86 @@ func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal
 	return says("None of its processes was running any more when the execution was recovered.")
 }
 
-// unblock lets sessions go on whose cause for parking is gone here.
-func (r *Runner) unblock(ctx context.Context) {
-	err := eachPage(ctx, r.store.Blocked, func(blocked []store.SessionBrief) {
-		for _, b := range blocked {
-			if r.unable(b) == nil {
-				r.unblockOne(ctx, b.ID)
-			}
-		}
-	})
+// lookForWork goes through the sessions that wait. It says first which of their
+// workspaces this worker lacks: what it lets go on must not be parked by another
+// worker that reads an older word.
+func (r *Runner) lookForWork(ctx context.Context) {
+	look := look{r: r, known: map[store.SessionBrief]*journal.SessionBlocked{}}
+	var freed, mine, others []store.SessionBrief
+	err := errors.Join(
+		eachPage(ctx, r.store.Blocked, func(blocked []store.SessionBrief) {
+			able, _ := look.sort(blocked)
+			freed = append(freed, able...)
+		}),
+		eachPage(ctx, r.store.Runnable, func(waiting []store.SessionBrief) {
+			able, unable := look.sort(waiting)
+			mine, others = append(mine, able...), append(others, unable...)
+		}))
 	if err != nil {
-		r.log.Warn("look for parked sessions", slog.Any("error", err))
+		r.log.Warn("look for work", slog.Any("error", err))
+	}
+	r.lacks(ctx, look.missing())
+	for _, b := range freed {
+		r.unblock(ctx, b.ID)
+	}
+	for _, b := range mine {
+		r.Wake(b.ID)
+	}
+	r.park(ctx, look, others)
+}
+
+// look is what one sweep has seen: many sessions share a workspace.
+type look struct {
+	r     *Runner
+	known map[store.SessionBrief]*journal.SessionBlocked
+}
+
+func (l look) unable(b store.SessionBrief) *journal.SessionBlocked {
+	b.ID, b.RunnableAt = "", 0
+	block, ok := l.known[b]
+	if !ok {
+		block = l.r.unable(b)
+		l.known[b] = block
+	}
+	return block
+}
+
+func (l look) sort(list []store.SessionBrief) (able, unable []store.SessionBrief) {
+	for _, b := range list {
+		if l.unable(b) == nil {
+			able = append(able, b)
+		} else {
+			unable = append(unable, b)
+		}
+	}
+	return able, unable
+}
+
+// missing are the workspaces that this worker lacks, in one order.
+func (l look) missing() []store.Place {
+	var out []store.Place
+	for b, block := range l.known {
+		if block != nil && block.Cause == journal.BlockWorkspace {
+			out = append(out, store.Place{Path: b.Workspace, ID: b.WorkspaceID})
+		}
+	}
+	slices.SortFunc(out, func(a, b store.Place) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.ID, b.ID)) })
+	return slices.Compact(out) // of several agents
+}
+
+// lacks notes which workspaces this worker was asked for in vain, and tells the others at once.
+func (r *Runner) lacks(ctx context.Context, missing []store.Place) {
+	r.mu.Lock()
+	same := slices.Equal(missing, r.missing)
+	r.missing = missing
+	r.mu.Unlock()
+	if !same {
+		r.see(ctx)
 	}
 }
 
-func (r *Runner) unblockOne(ctx context.Context, session string) {
+// unblock lets a session go on whose cause for parking is gone here.
+func (r *Runner) unblock(ctx context.Context, session string) {
 	for _, cause := range []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace} {
 		if err := r.store.Unblock(ctx, session, cause); err != nil {
 			r.log.Warn("unblock a session", slog.String("session", session), slog.Any("error", err))
@@ -215,22 +281,24 @@ func (r *Runner) unblockOne(ctx context.Context, session string) {
 	}
 }
 
-// wakeRunnable wakes the sessions that this worker can run, and takes no place
-// for the others: those are another's, or wait for one that can.
-func (r *Runner) wakeRunnable(ctx context.Context) {
-	err := eachPage(ctx, r.store.Runnable, func(waiting []store.SessionBrief) {
-		for _, b := range waiting {
-			block := r.unable(b)
-			if block == nil {
-				r.Wake(b.ID)
-				continue
-			}
-			if err := r.store.Block(ctx, b.ID, r.o.WorkerID, *block); err != nil && ctx.Err() == nil {
-				r.log.Warn("park a session", slog.String("session", b.ID), slog.Any("error", err))
-			}
-		}
-	})
+// park blocks the sessions that nobody can run. Those that another worker may
+// run are left to it, without a write.
+func (r *Runner) park(ctx context.Context, look look, list []store.SessionBrief) {
+	if len(list) == 0 {
+		return
+	}
+	workers, err := r.store.Workers(ctx)
 	if err != nil {
-		r.log.Warn("look for work", slog.Any("error", err))
+		r.log.Warn("look for other workers", slog.Any("error", err))
+		return
+	}
+	workers = slices.DeleteFunc(workers, func(w store.Worker) bool { return w.ID == r.o.WorkerID })
+	for _, b := range list {
+		if slices.ContainsFunc(workers, func(w store.Worker) bool { return w.MayRun(b) }) {
+			continue
+		}
+		if err := r.store.Block(ctx, b.ID, r.o.WorkerID, *look.unable(b)); err != nil {
+			r.log.Warn("park a session", slog.String("session", b.ID), slog.Any("error", err))
+		}
 	}
 }

@@ -49,6 +49,7 @@ type Runner struct {
 	queue    []string        // sessions that wait for a place, first come first served
 	queued   map[string]bool // the same, to look up
 	stopping bool
+	missing  []store.Place // workspaces of waiting sessions that this worker lacks, as of its last sweep
 	sweepNow chan struct{}
 
 	recovering map[string]chan struct{} // sessions that are recovered just now; closed at the end; under mu
@@ -125,7 +126,7 @@ func (r *Runner) worker() store.Worker {
 	defer r.mu.Unlock()
 	w := store.Worker{
 		ID: r.o.WorkerID, StateFolderID: r.o.StateFolderID, Host: r.host, PID: os.Getpid(), Version: r.o.Version,
-		Places: r.o.MaxRunning, Running: len(r.runs), Draining: r.stopping, Agents: []store.Agent{},
+		Places: r.o.MaxRunning, Running: len(r.runs), Draining: r.stopping, Agents: []store.Agent{}, Missing: r.missing,
 	}
 	for _, a := range r.o.Agents {
 		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: true, Steer: string(a.Steer())})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +120,42 @@ func TestRunner_SweepReachesItsOwnBehindOthers(t *testing.T) {
 		b.start() // the wakes are gone: there is only its sweep
 		for _, id := range own {
 			b.untilState(id, journal.StateReady)
+		}
+	})
+}
+
+// Several servers live, and none has the session's workspace: it is blocked, with
+// the cause, as with one server, and goes on by itself once one has it.
+//
+// proves WSP-1 REC-9
+func TestRunner_BlocksWhatNoLiveServerCanRun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		first := b.start()
+		b.opts.WorkerID, b.opts.StateFolderID = "wrk_second", "fld_second"
+		second := b.start()
+		lost := filepath.Join(b.dir, "lost")
+		// On both hosts there may be a folder of that name: it isn't the one.
+		if err := os.Mkdir(lost, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		id := b.session(steps("echo a > log"), func(n *store.NewSession) { n.Workspace, n.WorkspaceID = lost, "wsp_elsewhere" })
+		here := b.session(steps("echo b > log"))
+		first.Sweep(t.Context())
+		second.Sweep(t.Context())
+		v := b.untilState(id, journal.StateBlocked)
+		if why := v.State.Blocked; why.Cause != journal.BlockWorkspace || !strings.Contains(why.Detail, lost) {
+			t.Errorf("it is blocked by %+v, want by its workspace", why)
+		}
+		b.untilState(here, journal.StateReady)
+		if err := os.WriteFile(filepath.Join(lost, ".holdfast-workspace"), []byte("wsp_elsewhere\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		second.Sweep(t.Context()) // the first still says that it lacks it
+		b.untilState(id, journal.StateReady)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindSessionBlocked); n != 1 {
+			t.Errorf("it was blocked %d times", n)
 		}
 	})
 }

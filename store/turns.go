@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"holdfast/journal"
 )
@@ -170,7 +171,8 @@ func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 
 // Block parks a session without a claim because no live worker can run it: the
 // sweeper's door. It writes nothing if the session has no work, is claimed, or
-// another worker that was seen lately may be able to. Unblock is its reverse.
+// another worker that was seen lately may be able to (MayRun). Unblock is its
+// reverse.
 func (s *Store) Block(ctx context.Context, sessionID, workerID string, b journal.SessionBlocked) error {
 	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockSelect(ctx, sessionID, t.dialect().lock())
@@ -180,11 +182,12 @@ func (s *Store) Block(ctx context.Context, sessionID, workerID string, b journal
 		if l.row.ExecutionID.Valid || !l.st.HasWork(l.now) || l.st.Blocked != nil || l.st.Interrupt != nil {
 			return nil
 		}
-		var others int
-		if err := t.get(ctx, &others, "SELECT count(*) FROM worker WHERE id <> ? AND draining = 0 AND seen_at > ?", workerID, l.now-workerFresh.Milliseconds()); err != nil {
+		workers, err := liveWorkers(ctx, t)
+		if err != nil {
 			return err
 		}
-		if others > 0 {
+		session := SessionBrief{Agent: l.st.Agent, Workspace: l.st.Workspace, WorkspaceID: l.row.WorkspaceID}
+		if slices.ContainsFunc(workers, func(w Worker) bool { return w.ID != workerID && w.MayRun(session) }) {
 			return nil
 		}
 		if err := l.append(ctx, journal.Server(), &b); err != nil {

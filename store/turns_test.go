@@ -208,3 +208,39 @@ func TestBlock_LeavesWhatOthersMayRun(t *testing.T) {
 		storetest.MustClaim(t, s, session, "w1")
 	})
 }
+
+// Who lives can't therefore run everything: others that have said that they lack
+// the workspace, or don't have the agent, keep no session from being blocked.
+//
+// proves WSP-1
+func TestBlock_AsksWhoCan(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		runbook := []store.Agent{{Name: "runbook", Available: true}}
+		has := store.Place{Path: "/srv/work", ID: "wsp_1"}
+		for name, tt := range map[string]struct {
+			other   store.Worker
+			blocked bool
+		}{
+			"may have it":               {store.Worker{Agents: runbook}, false},
+			"lacks another":             {store.Worker{Agents: runbook, Missing: []store.Place{{Path: "/srv/x", ID: "wsp_1"}, {Path: "/srv/work", ID: "wsp_2"}}}, false},
+			"lacks it":                  {store.Worker{Agents: runbook, Missing: []store.Place{has}}, true},
+			"has another agent":         {store.Worker{Agents: []store.Agent{{Name: "other", Available: true}}}, true},
+			"has the agent but can't":   {store.Worker{Agents: []store.Agent{{Name: "runbook"}}}, true},
+			"has it and takes no more":  {store.Worker{Agents: runbook, Draining: true}, true},
+			"has lacked it, and has it": {store.Worker{Agents: runbook, Missing: []store.Place{}}, false},
+		} {
+			owner := storetest.MustUser(t, s).ID
+			session := storetest.MustSession(t, s, owner).ID
+			storetest.MustPrompt(t, s, owner, session, "x", journal.Queue)
+			tt.other.ID, tt.other.StateFolderID = "w2", "fld_w2"
+			must(t, s.SeeWorker(t.Context(), store.Worker{ID: "w2", Missing: []store.Place{has}, Agents: runbook}))
+			must(t, s.SeeWorker(t.Context(), tt.other))
+			must(t, s.SeeWorker(t.Context(), store.Worker{ID: "w1", Agents: runbook})) // who asks doesn't count
+			must(t, s.Block(t.Context(), session, "w1", journal.SessionBlocked{Cause: journal.BlockWorkspace}))
+			if got := storetest.MustState(t, s, session).Blocked != nil; got != tt.blocked {
+				t.Errorf("the other %s: blocked %v, want %v", name, got, tt.blocked)
+			}
+		}
+	})
+}
