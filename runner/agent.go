@@ -44,7 +44,7 @@ var (
 	ErrShutdown = errors.New("the server stops")
 	// ErrInterrupted: a person stops the turn (COO-4).
 	ErrInterrupted = errors.New("a person stops the turn")
-	// ErrParked: a person must decide first.
+	// ErrParked: a person must decide first, or the workspace is gone.
 	ErrParked = errors.New("a decision is needed")
 	// errDraining: the server stops and the turn is at a boundary. It stays open
 	// and goes on after the restart, or on another server: nothing of it is uncertain.

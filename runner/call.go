@@ -35,7 +35,7 @@ type CallIntent struct {
 // Call carries one call from intent to outcome (CAL-1). A key that has an
 // outcome in this turn, or in one that it continues, answers it and runs nothing.
 // The call that is returned is settled, or unknown with a person's resolution.
-// ErrParked: a decision is needed first.
+// ErrParked: a decision is needed first, or the workspace.
 func (t *Turn) Call(ctx context.Context, in CallIntent) (*journal.Call, error) {
 	c := t.fold.CallByKey(in.Key)
 	if c == nil {
@@ -45,6 +45,9 @@ func (t *Turn) Call(ctx context.Context, in CallIntent) (*journal.Call, error) {
 		}
 	}
 	for c.Open() {
+		if err := t.present(); err != nil {
+			return nil, err
+		}
 		allowed, err := t.permit(ctx, c, in.Input)
 		if err != nil {
 			return nil, err
@@ -83,6 +86,17 @@ func (t *Turn) propose(ctx context.Context, in CallIntent) (*journal.Call, error
 	return c, nil
 }
 
+// present looks whether the workspace is still the one that was claimed (WSP-1).
+// If it is gone nothing has failed: the turn is parked, and the next drain says
+// why, or another server's goes on.
+func (t *Turn) present() error {
+	if err := t.r.o.Workspaces.Check(t.run.brief); err != nil {
+		t.r.log.Warn("the workspace of a running session is gone", slog.String("session", t.run.session), slog.Any("error", err))
+		return ErrParked
+	}
+	return nil
+}
+
 // execute dispatches a call that is allowed and brings its outcome into the journal.
 func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journal.AllowedBy) error {
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
@@ -93,6 +107,9 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	x := &execution{t: t, callID: c.ID, ctx: ctx, cancel: cancel}
 	cmd, err := tool.Prepare(x.spec(in, c.N+1))
 	if err != nil {
+		if gone := t.present(); gone != nil {
+			return gone
+		}
 		return t.settleUnstarted(ctx, c, err)
 	}
 	defer cmd.Abandon() // does nothing once it has run

@@ -82,6 +82,7 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	if err != nil || claim == nil {
 		return nil, nil, err
 	}
+	run.brief = brief
 	run.hold(claim, started, r.o.Lease)
 	store.Crash("claim.committed")
 	return claim, agent, nil

@@ -320,8 +320,9 @@ type run struct {
 	session string
 	ctx     context.Context // ends at lease loss and at the end of a graceful stop
 	cancel  context.CancelCauseFunc
-	again   bool   // under the runner's lock
-	trust   *trust // of the claim that the drain has; for the drain alone
+	again   bool               // under the runner's lock
+	trust   *trust             // of the claim that the drain has; for the drain alone
+	brief   store.SessionBrief // likewise
 
 	mu    sync.Mutex
 	held  *holding
