@@ -228,3 +228,30 @@ func TestRunner_StopConcludesNoRecovery(t *testing.T) {
 		}
 	})
 }
+
+// A host whose name holds a secret is masked in the journal, and still known by it.
+//
+// proves COO-7 OWN-3
+func TestRunner_EndsWhatWasLeftOnAHostNamedLikeASecret(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	must(t, err)
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t, func(o *store.Options) { o.Secrets = []string{host} })
+		b := setup(t, s, func(o *runner.Options) { o.Secrets = []string{host} })
+		id, c, over := b.lost("exec sleep 1000", time.Hour)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
+		must(t, err)
+		if calls[0].Process.Host != journal.Hidden {
+			t.Fatalf("the journal says host %q", calls[0].Process.Host)
+		}
+		must(t, s.ExpireClaim(t.Context(), c))
+		b.start()
+		b.untilState(id, journal.StateUncertain)
+		unknown := storetest.Body[*journal.CallUnknown](t, storetest.Events(t, s, id))
+		if text := unknown.Evidence[len(unknown.Evidence)-1].Text; !strings.Contains(text, "was ended") {
+			t.Fatalf("the evidence says %q", text)
+		}
+		<-over
+	})
+}

@@ -169,6 +169,9 @@ func (r *Runner) recoverExpired(ctx context.Context, session string) error {
 // and says what is known of them.
 func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal.Call) journal.Evidence {
 	p := *call.Process
+	if p.Host == r.masked {
+		p.Host = r.host
+	}
 	since := time.UnixMilli(call.DispatchedAt).UTC().Format(time.RFC3339)
 	says := func(format string, args ...any) journal.Evidence {
 		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. ", p.Host, p.PID, since) + fmt.Sprintf(format, args...)}
