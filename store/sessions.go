@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -71,8 +72,12 @@ func (s *Session) Execution() (journal.ExecutionState, int64) {
 
 // CreateSession makes a session, with its first prompt if there is one, in one
 // transaction under one key (ADM-6). A replay gives the first answer.
-// Codes: unprocessable (key used otherwise, ADM-4; bad text), unavailable.
+// Codes: unprocessable (key used otherwise, ADM-4; bad text; something that would
+// not be the same in the journal), unavailable.
 func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSession) (out Session, replayed bool, err error) {
+	if err := s.checkKept(n); err != nil {
+		return out, false, err
+	}
 	if n.Prompt != nil {
 		if err := journal.CheckText(n.Prompt.Text); err != nil {
 			return out, false, err
@@ -117,6 +122,37 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 	}
 	out, err = s.Session(ctx, owner, id)
 	return out, replayed, err
+}
+
+// checkKept refuses what the journal would not have as it was given, since a
+// secret is masked there, where it isn't only shown but used again: the folder
+// would not be found, and the rule would match something else (OWN-3). The title
+// is only shown. Code: unprocessable.
+func (s *Store) checkKept(n NewSession) error {
+	type used struct{ slug, what, text, remedy string }
+	all := []used{
+		{"workspace", "The workspace " + s.clean.Text(n.Workspace), n.Workspace, "Rename the folder, or choose another one"},
+		{"workspace", "The mark of the workspace", n.WorkspaceID, "Choose another folder"},
+		{"agent", "The agent's name", n.Agent, "Choose another agent"},
+		{"preset", "The preset's name", n.Preset, "Choose another preset"},
+	}
+	for i, r := range n.Rules {
+		for _, text := range []string{r.Permission, r.Pattern, r.Action} {
+			all = append(all, used{"rule", fmt.Sprintf("Rule %d", i+1), text, "Write the rule without it, with * in its place"})
+		}
+	}
+	for _, u := range all {
+		if s.clean.Text(u.text) == u.text {
+			continue
+		}
+		if !utf8.ValidString(u.text) || strings.ContainsRune(u.text, 0) {
+			return journal.Errorf(journal.Unprocessable, "%s isn't text that can be kept: it isn't valid UTF-8, or holds a NUL. Nothing was recorded. %s.", u.what, u.remedy).Typed(u.slug + "-not-text")
+		}
+		return journal.Errorf(journal.Unprocessable, "%s holds the value of one of this server's secrets (a variable of its environment, or the database's password). "+
+			"No secret is written down: %s would stand in its place, and what is kept would not be what you gave. Nothing was recorded. %s, or have the server started with another value of that secret.",
+			u.what, journal.Hidden, u.remedy).Typed(u.slug + "-holds-secret")
+	}
+	return nil
 }
 
 // CreatedBefore gives the session that was made under a key, for a retry that can't

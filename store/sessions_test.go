@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,6 +202,56 @@ func TestSession_ShowsItsWorker(t *testing.T) {
 		s.Skew(time.Hour)
 		if list, err = s.Workers(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("got %+v, %v", list, err)
+		}
+	})
+}
+
+// What the journal would mask is refused where it is used again, not only shown:
+// the folder that is looked for, the rule that is matched. A title is masked.
+//
+// proves OWN-3 WSP-1
+func TestCreateSession_RefusesWhatItCouldNotKeep(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		const secret = "postgres"
+		s := db.Open(t, func(o *store.Options) { o.Secrets = []string{secret} })
+		owner := storetest.MustUser(t, s).ID
+		raw := db.SQL(t)
+		before := db.RowCounts(t, raw)
+		rule := func(r journal.Rule) func(*store.NewSession) {
+			return func(n *store.NewSession) {
+				n.Rules = []journal.Rule{{Permission: "shell", Pattern: "ls", Action: "allow"}, r}
+			}
+		}
+		for slug, with := range map[string]func(*store.NewSession){
+			"workspace-holds-secret": func(n *store.NewSession) { n.Workspace = "/srv/my-" + secret + "-app" },
+			"agent-holds-secret":     func(n *store.NewSession) { n.Agent = secret },
+			"preset-holds-secret":    func(n *store.NewSession) { n.Preset = secret },
+			"rule-holds-secret":      rule(journal.Rule{Permission: "shell", Pattern: "psql " + secret + " *", Action: "allow"}),
+			"workspace-not-text":     func(n *store.NewSession) { n.Workspace = "/srv/\xff" },
+			"rule-not-text":          rule(journal.Rule{Permission: "shell", Pattern: "a\x00b", Action: "allow"}),
+		} {
+			n := storetest.NewSession()
+			with(&n)
+			_, _, err := s.CreateSession(t.Context(), owner, "k", n)
+			storetest.WantCode(t, err, journal.Unprocessable)
+			storetest.WantSlug(t, err, slug)
+			if text := err.Error(); strings.Contains(text, secret) || !strings.Contains(text, "Nothing was recorded") {
+				t.Errorf("%s says %q", slug, text)
+			}
+		}
+		n := storetest.NewSession()
+		n.WorkspaceID = "wsp_" + secret
+		_, _, err := s.CreateSession(t.Context(), owner, "k", n)
+		storetest.WantSlug(t, err, "workspace-holds-secret")
+		wantSame(t, before, db.RowCounts(t, raw))
+
+		n = storetest.NewSession()
+		n.Title = "move " + secret
+		made, _, err := s.CreateSession(t.Context(), owner, "k", n)
+		must(t, err)
+		if made.State.Title != "move "+journal.Hidden {
+			t.Errorf("the title is %q", made.State.Title)
 		}
 	})
 }
