@@ -8,60 +8,80 @@ import (
 	"holdfast/journal"
 )
 
-// formLimits reads the limits that a form names; nil: none. Hours may have a
-// part. Code: unprocessable, naming the field.
+// limitFields are the names of the fields, in the order of the form.
+var limitFields = []string{"steps", "wall_h", "wall_s", "tokens", "cost_usd"}
+
+// formLimits reads the limits that a form of *continue* raises; nil: none. Hours
+// may have a part. Code: unprocessable, naming the field.
 func formLimits(f form) (*journal.Limits, error) {
-	var l journal.Limits
-	for name, into := range map[string]*int64{"wall_s": &l.WallS, "tokens": &l.Tokens} {
-		if err := formNumber(f, name, into); err != nil {
+	l, problems := readLimits(f)
+	for _, name := range limitFields {
+		if err := problems[name]; err != nil {
 			return nil, err
 		}
 	}
-	var steps int64
-	if err := formNumber(f, "steps", &steps); err != nil {
-		return nil, err
-	}
-	l.Steps = int(min(steps, 1<<31-1))
-	var hours float64
-	if err := formDecimal(f, "wall_h", &hours); err != nil {
-		return nil, err
-	}
-	if hours > 0 {
-		l.WallS = int64(math.Ceil(min(hours, 1<<30) * 3600))
-	}
-	if err := formDecimal(f, "cost_usd", &l.CostUSD); err != nil {
-		return nil, err
+	return l, nil
+}
+
+// readLimits reads what a form says of limits, with what is wrong by field.
+func readLimits(f form) (*journal.Limits, map[string]error) {
+	var l journal.Limits
+	problems := map[string]error{}
+	for _, name := range limitFields {
+		raw := f.word(name)
+		if raw == "" {
+			continue
+		}
+		one, err := readLimit(name, raw)
+		if err == nil {
+			err = one.Check()
+		}
+		if err != nil {
+			problems[name] = badLimit(name)
+			continue
+		}
+		l = l.Raise(&one)
 	}
 	if l == (journal.Limits{}) {
-		return nil, nil //nolint:nilnil // no limits are a wish too: all stays as it is
+		return nil, problems
 	}
-	return &l, l.Check()
+	return &l, problems
 }
 
-func formDecimal(f form, name string, into *float64) error {
-	raw := f.word(name)
-	if raw == "" {
-		return nil
-	}
-	v, err := strconv.ParseFloat(strings.Replace(raw, ",", ".", 1), 64)
-	if err != nil || !(v > 0) || v > 1e12 {
-		return badLimit(name)
-	}
-	*into = v
-	return nil
-}
+// maxHours keeps a time within what is counted in seconds.
+const maxHours = 100_000
 
-func formNumber(f form, name string, into *int64) error {
-	raw := f.word(name)
-	if raw == "" {
-		return nil
+func readLimit(name, raw string) (journal.Limits, error) {
+	var l journal.Limits
+	var err error
+	switch name {
+	case "wall_h", "cost_usd":
+		var v float64
+		v, err = strconv.ParseFloat(strings.Replace(raw, ",", ".", 1), 64)
+		switch {
+		case err != nil, !(v > 0), v > 1e9, name == "wall_h" && v > maxHours:
+			return l, badLimit(name)
+		case name == "cost_usd":
+			l.CostUSD = v
+		default:
+			l.WallS = int64(math.Ceil(v * 3600))
+		}
+	default:
+		var n int64
+		n, err = strconv.ParseInt(raw, 10, 64)
+		if err != nil || n < 1 {
+			return l, badLimit(name)
+		}
+		switch name {
+		case "steps":
+			l.Steps = int(min(n, 1<<31-1))
+		case "wall_s":
+			l.WallS = n
+		case "tokens":
+			l.Tokens = n
+		}
 	}
-	n, err := strconv.ParseInt(raw, 10, 64)
-	if err != nil || n < 1 {
-		return badLimit(name)
-	}
-	*into = n
-	return nil
+	return l, nil
 }
 
 func badLimit(name string) error {

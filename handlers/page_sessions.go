@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -53,7 +55,27 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 
 // newSession: GET /sessions/new.
 func (s *Server) newSession(c *fiber.Ctx) error {
-	return s.drawNewSession(c, http.StatusOK, pages.NewSession{Key: newKey(), Workspace: ".", Agent: runbook, Preset: string(policy.AskWrites)})
+	p := pages.NewSession{Key: newKey(), Workspace: ".", Agent: runbook, Preset: string(policy.AskWrites)}
+	last, _, err := s.store.Sessions(c.UserContext(), current(c).User.ID, store.SessionQuery{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(last) > 0 {
+		p.Workspace, p.Agent, p.Preset = last[0].State.Workspace, last[0].State.Agent, last[0].Rules.Preset
+	}
+	return s.drawNewSession(c, http.StatusOK, p)
+}
+
+// recentWorkspaces are where the owner's last sessions work, each once.
+func (s *Server) recentWorkspaces(ctx context.Context, ownerID string) ([]string, error) {
+	list, _, err := s.store.Sessions(ctx, ownerID, store.SessionQuery{Limit: listDefault})
+	var out []string
+	for i := range list {
+		if w := list[i].State.Workspace; !slices.Contains(out, w) && !components.Hides(w) {
+			out = append(out, w)
+		}
+	}
+	return out, err
 }
 
 // drawNewSession draws the form with what p has of it.
@@ -79,6 +101,12 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Workers = len(workers)
+	if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
+		p.Agent = runbook
+	}
+	if p.Recent, err = s.recentWorkspaces(c.UserContext(), p.Viewer.ID); err != nil {
+		return err
+	}
 	return draw(c, status, pages.NewSessionPage(p))
 }
 
@@ -89,17 +117,32 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset}
-	keep(c, kept{
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}}
+	k := kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key,
 		Fields: []pages.Field{{Name: "workspace", Value: p.Workspace}, {Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}},
-	})
+	}
+	for _, name := range limitFields {
+		if p.Limits[name] = f.word(name); p.Limits[name] != "" {
+			k.Fields = append(k.Fields, pages.Field{Name: name, Value: p.Limits[name]})
+		}
+	}
+	keep(c, k)
 	key, err := f.key()
 	if err != nil {
 		return err
 	}
 	if err := s.limit(c); err != nil {
 		return err
+	}
+	_, bad := readLimits(f)
+	for _, name := range limitFields {
+		if bad[name] != nil {
+			p.Problems = append(p.Problems, components.Problem{Field: "limit-" + name, Text: messageOf(bad[name])})
+		}
+	}
+	if len(p.Problems) > 0 {
+		return s.drawNewSession(c, http.StatusUnprocessableEntity, p)
 	}
 	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in)
 	if field := sessionField(err); field != "" {
@@ -125,7 +168,7 @@ func sessionField(err error) string {
 	case slug == "idempotency-key-reused":
 		return ""
 	case strings.Contains(slug, "agent"):
-		return "agent"
+		return "agent-0"
 	case strings.Contains(slug, "preset"):
 		return "preset-0"
 	case strings.Contains(slug, "text"):

@@ -70,3 +70,19 @@ func raise(s Session) LimitField {
 func Hours(seconds int64) string {
 	return strconv.FormatFloat(float64(seconds)/3600, 'f', -1, 64)
 }
+
+// LimitFields are the bounds that mean something, empty; those of a model only
+// where one is called.
+func LimitFields(model bool) []LimitField {
+	d := journal.DefaultLimits()
+	out := []LimitField{
+		{Name: "steps", Label: "Steps of a turn", Hint: "Empty: " + strconv.Itoa(d.Steps) + "."},
+		{Name: "wall_h", Label: "Hours that a turn may run", Hint: "Empty: " + Hours(d.WallS) + ". Waiting for you doesn’t count."},
+	}
+	if model {
+		out = append(out,
+			LimitField{Name: "tokens", Label: "Tokens of the session", Hint: "Empty: no limit. For agents that call a model."},
+			LimitField{Name: "cost_usd", Label: "Cost of the session in US dollars", Hint: "Empty: no limit. For agents that call a model."})
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/a-h/templ"
 
@@ -123,8 +124,19 @@ type NewSession struct {
 	Workspace string
 	Agent     string
 	Preset    string
+	Limits    map[string]string // as typed, by the name of the field
 	Agents    []components.Agent
+	Recent    []string // workspaces that were used last
 	Workers   int
+}
+
+// LimitFields are the bounds that mean something for the agents that are offered.
+func (p NewSession) LimitFields() []components.LimitField {
+	fields := components.LimitFields(slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" }))
+	for i := range fields {
+		fields[i].Value = p.Limits[fields[i].Name]
+	}
+	return fields
 }
 
 // Presets are the choices of permissions, with what each means.

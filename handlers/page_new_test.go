@@ -1,0 +1,82 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"holdfast/journal"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// The form of a new session offers what was used last, and gives everything back with what is wrong.
+func TestPages_NewSession(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		b := w.tab(t, w.alice).open("/sessions/new").page().want(http.StatusOK, "What each preset allows", "No worker is running", "Empty: 100.", "Empty: 4.")
+		if b.doc.Find("input[name=preset]").Length() != 3 || b.doc.Find("input[name=tokens], input[name=cost_usd]").Length() != 0 {
+			t.Error("a preset is missing, or a limit is asked that means nothing for a runbook")
+		}
+		if b.doc.Find("input[name=workspace]").AttrOr("value", "") != "." || b.doc.Find("#workspaces option").Length() != 0 {
+			t.Error("a workspace is offered before there is one")
+		}
+		typed := vals("prompt", "# do <b>\n\n  it", "workspace", "/srv/shop", "preset", "workspace", "steps", "many", "wall_h", "-1")
+		b.submit(`[data-testid="new-session-form"]`, typed).page().want(http.StatusUnprocessableEntity, "The number of steps must be a number above 0", "The hours of running time must be a number above 0")
+		if got := b.doc.Find("textarea").Text(); got != "# do <b>\n\n  it" {
+			t.Errorf("the text became %q", got)
+		}
+		for selector, want := range map[string]string{"input[name=workspace]": "/srv/shop", "input[name=steps]": "many", "input[name=wall_h]": "-1", "input[name=preset][checked]": "workspace", "input[name=agent][checked]": runbook} {
+			if got := b.doc.Find(selector).AttrOr("value", ""); got != want {
+				t.Errorf("%s: %q, want %q", selector, got, want)
+			}
+		}
+		summary := b.doc.Find("#errors")
+		if _, focused := summary.Attr("autofocus"); !focused || summary.AttrOr("tabindex", "") != "-1" || summary.Find("a[href='#limit-steps'], a[href='#limit-wall_h']").Length() != 2 || b.doc.Find(".limits .problem").Length() != 2 {
+			t.Error("the summary isn't focused, doesn't lead to the fields, or they don't say what is wrong")
+		}
+		if !strings.HasPrefix(b.doc.Find("title").Text(), "Error: ") {
+			t.Errorf("the title is %q", b.doc.Find("title").Text())
+		}
+		b.submit(`[data-testid="new-session-form"]`, vals("steps", "7", "wall_h", "")).follow().wantState(journal.StateQueued)
+		b.open("/sessions/new").page()
+		if b.doc.Find("input[name=workspace]").AttrOr("value", "") != "/srv/shop" || b.doc.Find("input[name=preset][checked]").AttrOr("value", "") != "workspace" || b.doc.Find("#workspaces option").Length() != 1 {
+			t.Error("what was used last isn't offered")
+		}
+		w.tab(t, w.mallory).open("/sessions/new").page()
+		if strings.Contains(w.tab(t, w.mallory).open("/sessions/new").page().main(), "/srv/shop") {
+			t.Error("another owner's workspace is offered")
+		}
+	})
+}
+
+// An agent that can't run is there to be read, with its reason, and not to be chosen.
+func TestPages_NewSessionAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	agents := []store.Agent{{Name: runbook, Kind: "builtin", Available: true}, {Name: "opencode", Kind: "acp", Reason: "opencode was not found <in> PATH"}}
+	if err := w.store.SeeWorker(t.Context(), store.Worker{ID: "w1", StateFolderID: "f1", Host: "h", Agents: agents}); err != nil {
+		t.Fatal(err)
+	}
+	b := w.tab(t, w.alice).open("/sessions/new").page().want(http.StatusOK, "Can’t be chosen: opencode was not found <in> PATH", "1 worker running")
+	if _, off := b.doc.Find("input[name=agent][value=opencode]").Attr("disabled"); !off || b.doc.Find("input[name=tokens]").Length() != 1 || b.doc.Find("input[name=cost_usd]").Length() != 1 {
+		t.Error("it can be chosen, or its limits can't be set")
+	}
+}
+
+func TestReadLimits(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[[2]string]journal.Limits{
+		{"steps", "7"}: {Steps: 7}, {"steps", " 7 "}: {Steps: 7}, {"wall_h", "1.5"}: {WallS: 5400}, {"wall_h", "1,5"}: {WallS: 5400}, {"wall_h", "0.0001"}: {WallS: 1},
+		{"wall_s", "60"}: {WallS: 60}, {"tokens", "1000000"}: {Tokens: 1_000_000}, {"cost_usd", "2.5"}: {CostUSD: 2.5},
+		{"steps", "0"}: {}, {"steps", "-1"}: {}, {"steps", "1.5"}: {}, {"steps", "99999999999999999999"}: {}, {"steps", "2000000"}: {}, {"wall_h", "NaN"}: {}, {"wall_h", "Inf"}: {}, {"wall_h", "1e300"}: {},
+		{"wall_h", "100001"}: {}, {"tokens", "9223372036854775807"}: {}, {"cost_usd", "0"}: {}, {"cost_usd", "-3"}: {}, {"cost_usd", "1e12"}: {}, {"cost_usd", "x"}: {},
+	} {
+		got, err := readLimit(raw[0], strings.TrimSpace(raw[1]))
+		if err == nil {
+			err = got.Check()
+		}
+		if (err == nil) != (want != journal.Limits{}) || err == nil && got != want {
+			t.Errorf("%v: %+v, %v, want %+v", raw, got, err, want)
+		}
+	}
+}
