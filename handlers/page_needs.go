@@ -69,6 +69,9 @@ func (s *Server) fillInbox(ctx context.Context, p *pages.NeedsYou) error {
 	slices.SortStableFunc(p.Open, func(a, b pages.InboxItem) int { return cmp.Compare(a.Since, b.Since) })
 	running, _, err := s.store.Sessions(ctx, v.ID, store.SessionQuery{State: journal.StateRunning, Limit: inboxMax})
 	p.Running = len(running)
+	for i := range running {
+		p.Latest = max(p.Latest, running[i].UpdatedAt)
+	}
 	return err
 }
 

@@ -24,9 +24,16 @@ func presetTitle(name string) string {
 	return p.Title()
 }
 
-// listSessions: GET /. Those that need the viewer come first.
+// listSessions: GET /?state=&q=&group=. Those that need the viewer come first.
 func (s *Server) listSessions(c *fiber.Ctx) error {
 	q, err := sessionQuery(c)
+	if err != nil {
+		return err
+	}
+	if q.Group, err = queryGroup(c); err != nil {
+		return err
+	}
+	counts, err := s.store.SessionCounts(c.UserContext(), current(c).User.ID)
 	if err != nil {
 		return err
 	}
@@ -45,12 +52,54 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 	}
 	p := pages.Sessions{
 		Frame: f, Items: each(list, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
-		State: string(q.State), Query: q.Text, Filtered: q.State != "" || q.Text != "", Later: q.Cursor != "",
+		State: string(q.State), Query: q.Text, Filtered: q.State != "" || q.Text != "" || q.Group != "", Later: q.Cursor != "",
+		Group: string(q.Group), Counts: countLinks(counts, q),
 	}
 	if next != "" {
-		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "cursor": {next}}.Encode()
+		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "group": {p.Group}, "cursor": {next}}.Encode()
 	}
 	return draw(c, http.StatusOK, pages.SessionsPage(p))
+}
+
+// listGroups are the groups that a list can be narrowed to.
+var listGroups = []struct {
+	group store.SessionGroup
+	name  components.Group
+}{
+	{store.GroupNeeds, components.GroupNeeds},
+	{store.GroupRunning, components.GroupRunning},
+	{store.GroupReview, components.GroupReview},
+}
+
+// queryGroup reads the group that a list is narrowed to. Code: invalid.
+func queryGroup(c *fiber.Ctx) (store.SessionGroup, error) {
+	raw, err := queryText(c, "group")
+	if err != nil || raw == "" {
+		return "", err
+	}
+	for _, g := range listGroups {
+		if raw == string(g.group) {
+			return g.group, nil
+		}
+	}
+	return "", badParam("group", "isn't a group of the list")
+}
+
+// countLinks are the groups with how many sessions they have; the page says which it shows.
+func countLinks(counts map[store.SessionGroup]int, q store.SessionQuery) []pages.Count {
+	var out []pages.Count
+	all := 0
+	for _, n := range counts {
+		all += n
+	}
+	if all == 0 {
+		return nil
+	}
+	filtered := q.State != "" || q.Text != ""
+	for _, g := range listGroups {
+		out = append(out, pages.Count{Name: string(g.name), Href: "/?group=" + string(g.group), N: counts[g.group], Current: q.Group == g.group && !filtered})
+	}
+	return append(out, pages.Count{Name: "All", Href: "/", N: all, Current: q.Group == "" && !filtered})
 }
 
 // newSession: GET /sessions/new.

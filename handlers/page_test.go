@@ -153,7 +153,7 @@ func TestPages_EveryState(t *testing.T) {
 			b.open(path).page().want(http.StatusOK)
 		}
 		stranger.open("/").page().want(http.StatusOK, "No sessions yet")
-		stranger.open("/needs-you").page().want(http.StatusOK, "Nothing waits for an answer")
+		stranger.open("/needs-you").page().want(http.StatusOK, "Nothing needs you")
 		stranger.open("/?q=go").page().want(http.StatusOK, "Nothing matches")
 		if b.open("/sessions/ses_0").want(http.StatusNotFound).main() == "" {
 			t.Error("an empty page")

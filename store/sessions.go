@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -275,7 +276,8 @@ func loadSession(ctx context.Context, q querier, owner, id string) (Session, err
 // SessionQuery filters a list of sessions.
 type SessionQuery struct {
 	State      journal.ExecutionState
-	Needs      bool   // only those that need their owner
+	Needs      bool // only those that need their owner
+	Group      SessionGroup
 	Text       string // in titles and prompts, in any case
 	NeedsFirst bool   // those that need their owner first, then the latest; else the newest first
 	Cursor     string // what the last page gave
@@ -340,6 +342,9 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 	}
 	if f.Needs {
 		add("s.needs <> 'none'")
+	}
+	if i := slices.Index(sessionGroups, f.Group); i >= 0 {
+		add(needsRank+" = ?", i)
 	}
 	if f.Text != "" {
 		p := like(fold(f.Text))

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/a-h/templ"
@@ -77,6 +78,28 @@ type Sessions struct {
 	More     string // link to the next page, or ""
 	Filtered bool
 	Later    bool // not the first page
+	Group    string
+	Counts   []Count
+}
+
+// Count is a group of sessions with how many there are, and the list of them.
+type Count struct {
+	Name, Href string
+	N          int
+	Current    bool
+}
+
+// Nothing says that a filter finds nothing, and where to look instead.
+func (p Sessions) Nothing() (says components.Phrase, href, label string) {
+	switch {
+	case p.Query != "" && p.State != "":
+		return components.Say("Nothing matches “" + p.Query + "” in " + p.StateLabel() + "."), "/?" + url.Values{"q": {p.Query}}.Encode(), "Search all states"
+	case p.Query != "":
+		return components.Say("Nothing matches “" + p.Query + "” in any state."), "/", "Show all sessions"
+	case p.State != "":
+		return components.Say("No session is in the state “" + p.StateLabel() + "”."), "/", "Show all sessions"
+	}
+	return components.Say("Nothing is here now."), "/", "Show all sessions"
 }
 
 // Group is a run of sessions under one heading.
@@ -236,7 +259,22 @@ type NeedsYou struct {
 	Open    []InboxItem          // oldest first
 	Ready   []components.Session // to look at: complete, or ended before that
 	Running int
-	More    bool // there is more than what is shown
+	Latest  int64 // when the last entry of those that run was made
+	More    bool  // there is more than what is shown
+}
+
+// Nothing says that nothing needs the viewer.
+func (p NeedsYou) Nothing() string {
+	text := "Nothing needs you. "
+	switch p.Running {
+	case 0:
+		return text + "No session is running."
+	case 1:
+		text += "1 session is running"
+	default:
+		text += components.Plural(p.Running, "session") + " are running"
+	}
+	return text + "; the latest entry was " + components.Ago(p.Now-p.Latest) + " ago."
 }
 
 // InboxItem is one thing that waits for the viewer.
@@ -248,6 +286,14 @@ type InboxItem struct {
 	Text    string
 	Href    string
 	Action  string
+}
+
+// Rest says how much more than the row's text there is.
+func (i InboxItem) Rest() string {
+	if i.Card == nil || components.Lines(i.Card.Payload.Text) < 2 {
+		return ""
+	}
+	return components.Plural(components.Lines(i.Card.Payload.Text), "line")
 }
 
 // Request is one request on its own page.

@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"holdfast/journal"
+	"holdfast/store/storetest"
+)
+
+// The list says how many sessions are in each group, and can be narrowed to one.
+func TestPages_ListGroups(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		b := w.tab(t, w.alice).open("/").page().want(http.StatusOK, "No sessions yet. A session keeps working when you close this page.")
+		if b.find("counts") != "" || b.doc.Find(`[data-testid="empty"] a`).AttrOr("href", "") != "/sessions/new" {
+			t.Error("groups of nothing are counted, or there is no way on")
+		}
+		b.open("/needs-you").page().want(http.StatusOK, "Nothing needs you. No session is running.")
+		w.start(t, w.alice, "go")
+		b.open("/needs-you").page().want(http.StatusOK, "Nothing needs you. 1 session is running; the latest entry was", "s ago.")
+		asking := w.start(t, w.alice, "go")
+		asking.ask("make <b>deploy</b>")
+		ready := w.start(t, w.alice, "go")
+		ready.end(journal.TurnEnded{Outcome: journal.Completed})
+		b.open("/").page().want(http.StatusOK)
+		if got := b.find("counts"); got != "Needs you 1Running 1To look at 1All 3" {
+			t.Errorf("the counts are %q", got)
+		}
+		for href, want := range map[string]string{"/?group=needs": "Needs you", "/?group=running": "Running", "/?group=review": "To look at"} {
+			b.open(href).page().want(http.StatusOK)
+			var groups []string
+			b.doc.Find(`[data-testid="group"] h2`).Each(func(_ int, h *goquery.Selection) { groups = append(groups, h.Text()) })
+			if got := strings.Join(groups, ","); got != want || b.doc.Find(`[data-testid="session-row"]`).Length() != 1 {
+				t.Errorf("%s shows %s", href, got)
+			}
+			if got := b.doc.Find(`[data-testid="counts"] [aria-current=page]`); got.AttrOr("href", "") != href {
+				t.Errorf("%s is said to be %q", href, got.AttrOr("href", ""))
+			}
+		}
+		b.open("/?group=strange").page().want(http.StatusBadRequest)
+		b.open("/?q=pg<b>x&state=running").page().want(http.StatusOK, "Nothing matches “pg<b>x” in Running.", "Search all states")
+		if got := b.doc.Find(`[data-testid="empty"] a`).AttrOr("href", ""); got != "/?q=pg%3Cb%3Ex" {
+			t.Errorf("all states are searched at %q", got)
+		}
+		b.open("/?group=running&q=nothing").page().want(http.StatusOK, "Nothing matches")
+	})
+}
+
+// The inbox answers what can be read in its row, and nothing in bulk.
+func TestPages_Inbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	w.start(t, w.alice, "go").ask("make deploy")
+	w.start(t, w.alice, "go").ask("make one\nmake two\n")
+	w.start(t, w.alice, "go").end(journal.TurnEnded{Outcome: journal.Failed, Reason: "It broke."})
+	b := w.tab(t, w.alice).open("/needs-you").page().want(http.StatusOK, "2 things to answer", "2 lines", "Read and answer")
+	if b.doc.Find(`[data-testid="row-decision"]`).Length() != 1 || b.doc.Find("main input[type=checkbox]").Length() != 0 {
+		t.Error("what can't be read in its row can be answered there, or all at once")
+	}
+	if got := squeeze(b.doc.Find(`[data-testid="row-decision"] button`).First().Text()); got != "Allow once: make deploy" {
+		t.Errorf("the button says %q", got)
+	}
+	if got := b.find("ready-row"); !strings.Contains(got, "Failed") || !strings.Contains(got, "the turn is not finished") {
+		t.Errorf("what is to look at says %q", got)
+	}
+	b.doc.Find("table").Each(func(_ int, tbl *goquery.Selection) {
+		if tbl.AttrOr("role", "") != "table" || tbl.Find("tr:not([role=row]), td:not([role=cell]), th:not([role])").Length() != 0 || tbl.Find("caption").Length() != 1 {
+			t.Error("a table loses what it is where it is drawn as cards")
+		}
+	})
+}
