@@ -14,6 +14,7 @@
   const OPEN_LIMIT = 5000;    // ms until a connection must stand
   const SILENCE = 25000;      // ms without a word until it is given up
   const BEHIND = 3000;        // ms that the head may be ahead without a row coming
+  const SLEPT = 4000;         // ms between two ticks of a second: the browser stood still
   const HIDDEN = 10000;       // ms until a hidden page gives its connection up
   const PLACES = 4;
   const BACKOFF = [250, 500, 1000, 2000, 4000];
@@ -37,9 +38,9 @@
       this.head = 0;
       this.timers = {};
       document.addEventListener('visibilitychange', () => this.visibility());
-      window.addEventListener('pageshow', (e) => e.persisted && this.wake(true));
-      window.addEventListener('online', () => this.wake(true));
-      document.addEventListener('resume', () => this.wake(true)); // what was open may be dead, and nobody says so
+      window.addEventListener('pageshow', (e) => e.persisted && this.wake());
+      window.addEventListener('online', () => this.wake());
+      document.addEventListener('resume', () => this.wake()); // what was open may be dead, and nobody says so
       this.timers.watch = setInterval(() => this.watch(), 1000);
       this.start();
     }
@@ -191,6 +192,9 @@
     }
 
     watch() {
+      const slept = performance.now() - (this.ticked || performance.now()) > SLEPT;
+      this.ticked = performance.now();
+      if (slept) this.wake();
       if (this.mode === 'open' && performance.now() - this.heard > SILENCE) this.fail();
       this.dispatchEvent(new Event('tick'));
     }
@@ -208,16 +212,22 @@
       this.set('hidden');
     }
 
-    // wake fetches before it trusts what the page shows.
-    async wake(doubtful) {
-      if (document.hidden || this.closed || this.mode === 'gone') return;
-      if (!doubtful && this.mode === 'open' && performance.now() - this.heard < SILENCE / 2) return;
-      this.drop();
-      this.lostAt ||= performance.now();
-      this.set('lost');
-      await this.ask();
+    // wake fetches before it trusts what the page shows. A stream that still
+    // stands stays, unless what it should have brought had to be fetched.
+    async wake() {
+      if (document.hidden || this.closed || this.mode === 'gone' || this.waking) return;
+      this.waking = true;
+      const open = this.mode === 'open', before = this.cursor();
+      if (!open) {
+        this.drop();
+        this.lostAt ||= performance.now();
+        this.set('lost');
+      }
+      const answered = await this.ask();
+      this.waking = false;
       this.failures = 0;
-      this.start();
+      if (!open) return this.start();
+      if (!answered || this.cursor() !== before) this.again();
     }
 
     now() { this.failures = 0; this.wake(); }
@@ -228,7 +238,7 @@
       this.held = on;
       this.dispatchEvent(new Event('mode'));
       if (on) return;
-      if (this.mode === 'open') this.again(); else this.wake(true);
+      if (this.mode === 'open') this.again(); else this.wake();
     }
 
     // gone is for good: the person has signed out, or may not read this any more.

@@ -22,12 +22,36 @@ const (
 // mostStops is how many stops a way through a page may have.
 const mostStops = 600
 
-// key presses a key.
-func (b *tab) key(k string, with ...chromedp.Modifier) {
+// key presses keys, one after the other. A key and its character are one event,
+// as from a keyboard: a page that takes the key gets no character.
+func (b *tab) key(keys string, with ...chromedp.Modifier) {
 	b.t.Helper()
 	b.call("press a key", func(ctx context.Context) error {
-		return chromedp.Do(ctx, chromedp.KeyEvent(k, chromedp.KeyModifiers(with...)))
+		for _, r := range keys {
+			for _, event := range pressed(r, with) {
+				if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, event); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
+}
+
+// pressed are the events of a key that is pressed and let go.
+func pressed(r rune, with []chromedp.Modifier) []input.DispatchKeyEventParams {
+	var out []input.DispatchKeyEventParams
+	for _, k := range kb.Encode(r) {
+		chromedp.KeyModifiers(with...)(k)
+		switch {
+		case k.Type != kb.KeyChar:
+			out = append(out, *k)
+		case k.Modifiers&^int64(chromedp.ModifierShift) == 0 && len(out) > 0:
+			down := &out[len(out)-1]
+			down.Type, down.Text, down.UnmodifiedText = kb.KeyDown, k.Text, k.UnmodifiedText
+		}
+	}
+	return out
 }
 
 // typeText types into what has the focus. Long texts come at once, as from the
