@@ -3,6 +3,7 @@ package e2e
 import (
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,12 +37,14 @@ func TestSeed_EveryStateAtOnce(t *testing.T) {
 				}
 			}
 			verified("of the folder as it was filled")
+			wantNobodyIn(t, r.Workspaces)
 			for _, when := range []string{"once", "after a loss"} {
 				s := stranger(t, dir, r.Serve()...)
 				s.token = r.Token
 				wantSeeded(t, s, r, when)
 				verified("beside a server, " + when)
 				s.kill9()
+				wantNobodyIn(t, r.Workspaces)
 			}
 			s := stranger(t, dir, r.Serve()...)
 			s.token = r.Token
@@ -54,6 +57,21 @@ func TestSeed_EveryStateAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantNobodyIn waits until no process works in a folder any more.
+func wantNobodyIn(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, "nobody works in "+dir, func() bool {
+		links, err := filepath.Glob("/proc/[0-9]*/cwd")
+		if err != nil || len(links) == 0 {
+			t.Fatalf("look for processes: %d, %v", len(links), err)
+		}
+		return !slices.ContainsFunc(links, func(link string) bool {
+			at, err := os.Readlink(link) // one that has ended can't be read
+			return err == nil && (at == dir || strings.HasPrefix(at, dir+"/"))
+		})
+	})
 }
 
 // wantSeeded fails unless the API lists each session in its state, and all states.

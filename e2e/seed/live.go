@@ -244,11 +244,13 @@ func (f *filling) reconcile(ctx context.Context) error {
 
 // places lets one session take the only place for hours. Its long steps only
 // read, so they are run again after a loss; one that has an effect stands before
-// them, so that its claim is in phase safe and nothing is said of that loss.
+// them, so that its claim is in phase safe and nothing is said of that loss. Their
+// shells halt until their time is up: a killed server takes its shells along, but
+// not what those have started, such as a sleep.
 func (f *filling) places(ctx context.Context) error {
 	long := []string{"Begin", "echo begun"}
 	for range 9 {
-		long = append(long, "Watch| effect=read timeout=29m", "sleep 1500")
+		long = append(long, "Watch| effect=read timeout=25m on-error=continue", "kill -STOP $$")
 	}
 	running, err := f.c.create(ctx, mission{title: "Watch the queue", prompt: steps(long...)})
 	if err != nil {
