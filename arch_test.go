@@ -99,18 +99,19 @@ var purities = []pure{
 // starters are the files in which a goroutine may be started, with the one who
 // stops it and waits for it. Tests may start any.
 var starters = map[string]string{
-	"serve.go":            "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
-	"runner/runner.go":    "drains: ended and awaited by Stop",
-	"runner/turn.go":      "ends the repetition of a write when the run ends: undone when the write returns",
-	"runner/tool/*.go":    "a command's pipes and its wait, joined before the call returns",
-	"runner/shim/*.go":    "a child's pipes and its wait, joined before the exit record",
-	"store/store.go":      "starts the store's own goroutines: ended and awaited by Close",
-	"store/writer.go":     "the writers with group commit: ended and awaited by Close",
-	"store/notify.go":     "listener and notifier: ended and awaited by Close",
-	"handlers/stream.go":  "a stream's writer: ended by the client, the stop channel or the server's stop",
-	"bench/*.go":          "callers of a measurement, joined before its table",
-	"e2e/*.go":            "callers from outside, joined by their test",
-	"scripts/gotest/*.go": "reads a test run, joined before the counts",
+	"serve.go":               "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
+	"runner/runner.go":       "drains: ended and awaited by Stop",
+	"runner/turn.go":         "ends the repetition of a write when the run ends: undone when the write returns",
+	"runner/tool/*.go":       "a command's pipes and its wait, joined before the call returns",
+	"runner/shim/*.go":       "a child's pipes and its wait, joined before the exit record",
+	"store/store.go":         "starts the store's own goroutines: ended and awaited by Close",
+	"store/writer.go":        "the writers with group commit: ended and awaited by Close",
+	"store/notify.go":        "listener and notifier: ended and awaited by Close",
+	"store/doctor_listen.go": "ends a listener that waits too long: undone when the check returns",
+	"handlers/stream.go":     "a stream's writer: ended by the client, the stop channel or the server's stop",
+	"bench/*.go":             "callers of a measurement, joined before its table",
+	"e2e/*.go":               "callers from outside, joined by their test",
+	"scripts/gotest/*.go":    "reads a test run, joined before the counts",
 }
 
 // cleaner is the file that makes SafeHTML by a filter, and has the one templ.Raw.

@@ -50,6 +50,7 @@ type cli struct {
 	User    userCmd          `cmd:"" help:"Add, list and disable users, and make sign-in links."`
 	Token   tokenCmd         `cmd:"" help:"Make, list and revoke API tokens."`
 	Verify  verifyCmd        `cmd:"" help:"Check a journal, read-only, also while it is served."`
+	Doctor  doctorCmd        `cmd:"" help:"Check what a server rests on; writes nothing."`
 	Export  exportCmd        `cmd:"" help:"Write a whole session as JSON or Markdown."`
 	Backup  backupCmd        `cmd:"" help:"Copy a SQLite journal, also while it is served."`
 	Version kong.VersionFlag `help:"Print the version and leave."`

@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -174,5 +177,211 @@ func grows(t *testing.T, pattern, other string) {
 		case <-late:
 			t.Fatalf("waited in vain for %s", pattern)
 		}
+	}
+}
+
+// checked is a table of the doctor's, by check.
+type checked map[string][]string
+
+// doctor runs the doctor and reads what it prints.
+func (w *world) doctor(env []string, args ...string) (code int, table checked) {
+	w.t.Helper()
+	o := execute(w.t, w.dir, "", env, append([]string{"doctor", "--database", w.db.URL, "--state", w.state("1"), "--workspaces", w.work}, args...)...)
+	return o.code, readChecks(w.t, o)
+}
+
+func readChecks(t *testing.T, o outcome) checked {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(o.out), "\n")
+	table := checked{}
+	for _, line := range lines[1 : len(lines)-1] {
+		cells := regexp.MustCompile(`\s{2,}`).Split(line, 3)
+		if len(cells) < 3 {
+			t.Fatalf("the doctor prints %q\n%s", line, o.err)
+		}
+		table[cells[0]] = append(table[cells[0]], cells[1]+": "+cells[2])
+	}
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, fmt.Sprintf("%d checks: ", len(lines)-2)) {
+		t.Errorf("the doctor closes with %q after %d checks", last, len(lines)-2)
+	}
+	return table
+}
+
+// want fails unless a check came out so, with these words.
+func (c checked) want(t *testing.T, check, health, words string) {
+	t.Helper()
+	for _, got := range c[check] {
+		if strings.HasPrefix(got, health+": ") && strings.Contains(got, words) {
+			return
+		}
+	}
+	t.Errorf("%s is %q, want %s with %q", check, c[check], health, words)
+}
+
+// The doctor beside a server: all is well, and it writes nothing.
+func TestE2E_Doctor(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		s := w.serve()
+		s.untilQuiet(s.mission(steps("echo hi")), "ready")
+		db := w.sql()
+		before := w.db.RowCounts(t, db)
+		code, table := w.doctor(nil)
+		if code != 0 {
+			t.Errorf("exit %d: %v", code, table)
+		}
+		if after := w.db.RowCounts(t, db); !maps.Equal(before, after) {
+			t.Errorf("it wrote: %v, before %v", after, before)
+		}
+		table.want(t, "state folder", "ok", "0700")
+		table.want(t, "server", "ok", fmt.Sprintf("served by pid %d on ", s.pid()))
+		table.want(t, "clock", "ok", "the host's says 20")
+		table.want(t, "database", "ok", "schema ")
+		table.want(t, "address", "ok", "127.0.0.1:8080, without --public-url")
+		table.want(t, "sign-in", "ok", "1 user")
+		table.want(t, "workspaces", "ok", w.work)
+		table.want(t, "sessions' folders", "ok", "1 of 1 ")
+		table.want(t, "agent runbook", "ok", "/sh")
+		if w.db.Name == "sqlite" {
+			table.want(t, "durability", "ok", "journal_mode=wal, synchronous=FULL")
+			table.want(t, "integrity", "ok", "quick_check")
+			table.want(t, "journal's server", "ok", fmt.Sprintf("served by pid %d on ", s.pid()))
+		} else {
+			table.want(t, "durability", "ok", "synchronous_commit=on, fsync=on")
+			table.want(t, "wake-ups", "ok", "LISTEN")
+			table.want(t, "database's clock", "ok", "from this host's")
+		}
+
+		// After one that was killed it leaves everything as it is, for who recovers; after one that left, too.
+		if err := db.Close(); err != nil { // else the doctor wouldn't be the last to close the file
+			t.Fatal(err)
+		}
+		for _, end := range []func(){s.kill9, func() { s.restart(); s.sigterm() }} {
+			end()
+			files := snapshot(t, w.state("1"), filepath.Dir(w.db.URL))
+			if code, table = w.doctor(nil); code != 0 {
+				t.Errorf("without a server: exit %d: %v", code, table)
+			}
+			table.want(t, "server", "ok", "not served; the last was pid")
+			table.want(t, "durability", "ok", map[string]string{"sqlite": "journal_mode=wal", "postgres": "fsync=on"}[w.db.Name])
+			if after := snapshot(t, w.state("1"), filepath.Dir(w.db.URL)); !maps.Equal(files, after) {
+				t.Errorf("it changed files:\n%v\n%v", files, after)
+			}
+		}
+
+		db = w.sql()
+		mark := filepath.Join(w.work, ".holdfast-workspace")
+		w.mustRun("", "user", "disable", w.email)
+		if err := os.Rename(mark, mark+".away"); err != nil {
+			t.Fatal(err)
+		}
+		code, table = w.doctor(nil, "--addr", "0.0.0.0:8080", "--public-url", "http://holdfast.example")
+		if code != 0 {
+			t.Errorf("with warnings: exit %d: %v", code, table)
+		}
+		table.want(t, "sign-in", "warning", "nobody can sign in")
+		table.want(t, "address", "warning", "without https")
+		table.want(t, "sessions' folder", "warning", "isn't the one in which this session was made")
+		w.db.MustExec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, ?)", 9999, true)
+		code, table = w.doctor([]string{"PATH=/nowhere"}, "--workspaces", "/nowhere")
+		if code != 1 {
+			t.Errorf("with what is wrong: exit %d: %v", code, table)
+		}
+		table.want(t, "database", "wrong", "another schema version")
+		table.want(t, "workspaces", "wrong", "/nowhere")
+		table.want(t, "agent runbook", "wrong", "sh isn't in PATH (/nowhere)")
+		table.want(t, "agent runbook", "warning", "bash isn't in PATH (/nowhere)")
+		w.db.MustExec(t, db, "DELETE FROM goose_db_version WHERE version_id = ?", 9999)
+	})
+}
+
+// snapshot gives what the files of folders hold, but for SQLite's shared memory.
+func snapshot(t *testing.T, dirs ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.IsDir() || strings.HasSuffix(e.Name(), "-shm") {
+				continue
+			}
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256(b)
+			out[e.Name()] = fmt.Sprintf("%d bytes, %x", len(b), sum[:4])
+		}
+	}
+	return out
+}
+
+// What isn't there yet is a warning, and stays not there; what can't be used is wrong.
+func TestE2E_DoctorOfNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	examine := func(args ...string) (int, checked) {
+		o := execute(t, dir, "", nil, append([]string{"doctor"}, args...)...)
+		return o.code, readChecks(t, o)
+	}
+	state := filepath.Join(dir, "state")
+	code, table := examine("--state", state)
+	table.want(t, "state folder", "warning", "isn't there yet")
+	table.want(t, "database", "warning", "there is no journal at")
+	if _, err := os.Stat(state); code != 0 || !os.IsNotExist(err) {
+		t.Errorf("of nothing: exit %d, and the folder: %v", code, err)
+	}
+
+	s := stranger(t, dir, "serve", "--state", state)
+	_, table = examine("--state", state)
+	table.want(t, "sign-in", "warning", "0 users; a setup link waits")
+	s.kill9()
+	if err := os.Chmod(state, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, table = examine("--state", state)
+	table.want(t, "state folder", "warning", "chmod 700")
+	if code != 0 {
+		t.Errorf("open to others: exit %d: %v", code, table)
+	}
+
+	// A file in which a page is overwritten, and one that is no database at all.
+	db := filepath.Join(state, "holdfast.db")
+	if o := execute(t, dir, "", nil, "backup", filepath.Join(dir, "copy.db"), "--database", db, "--state", state); o.code != 0 {
+		t.Fatalf("backup: %s", o.err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "copy.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, nonsense := filepath.Join(dir, "broken.db"), filepath.Join(dir, "nonsense.db")
+	copy(b[len(b)-4096:], strings.Repeat("\xff", 4096)) // the last page: an index, or a table
+	if err := errors.Join(os.WriteFile(broken, b, 0o600), os.WriteFile(nonsense, []byte(strings.Repeat("nonsense ", 1000)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, table = examine("--state", state, "--database", filepath.Join(dir, "copy.db"))
+	table.want(t, "durability", "warning", "journal_mode=delete")
+	for file, check := range map[string]string{broken: "integrity", nonsense: "database"} {
+		code, table = examine("--state", state, "--database", file)
+		table.want(t, check, "wrong", "restore a backup")
+		if code != 1 {
+			t.Errorf("%s: exit %d", file, code)
+		}
+	}
+	for _, address := range []string{"postgres://somebody:geheim1234@127.0.0.1:1/none?sslmode=disable", "postgres://somebody:geheim1234@127.0.0.1:port/none"} {
+		o := execute(t, dir, "", nil, "doctor", "--state", state, "--database", address)
+		readChecks(t, o).want(t, "database", "wrong", "address")
+		if o.code != 1 || strings.Contains(o.out+o.err, "geheim1234") {
+			t.Errorf("%s: exit %d\n%s%s", address, o.code, o.out, o.err)
+		}
+	}
+	if o := execute(t, dir, "", nil, "doctor", "agent", "runbook"); o.code != 0 || !strings.Contains(o.out, "2 checks: 2 ok") {
+		t.Errorf("the agent: exit %d\n%s%s", o.code, o.out, o.err)
+	}
+	if o := execute(t, dir, "", nil, "doctor", "agent", "nobody"); o.code != 2 || !strings.Contains(o.err, "runbook") {
+		t.Errorf("no agent: exit %d\n%s%s", o.code, o.out, o.err)
 	}
 }

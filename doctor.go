@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"holdfast/runner"
+	"holdfast/runner/runbook"
+	"holdfast/runner/tool"
+	"holdfast/store"
+	"holdfast/views/components"
+)
+
+type doctorCmd struct {
+	All   doctorAllCmd   `cmd:"" default:"withargs" help:"Check everything (the default)."`
+	Agent doctorAgentCmd `cmd:"" help:"Check one agent."`
+}
+
+type doctorAllCmd struct {
+	Addr       string   `help:"Where the server listens." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
+	PublicURL  string   `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
+	Workspaces []string `help:"Folders under which workspaces may lie (default: the current folder)." env:"HOLDFAST_WORKSPACES" placeholder:"DIR"`
+}
+
+// Run checks everything that a server rests on, beside one that runs: it takes
+// no lock and writes nothing.
+func (c *doctorAllCmd) Run(ctx context.Context, g *common, s streams) error {
+	dir, err := g.stateDir()
+	if err != nil {
+		return err
+	}
+	database, err := g.databaseURL()
+	if err != nil {
+		return err
+	}
+	d := store.Diagnose(ctx, database, dir)
+	found := append(d.Findings, c.signIn(d)...)
+	found = append(found, c.spaces(d)...)
+	found = append(found, checkRunbook()...)
+	for _, note := range tool.Degraded() {
+		found = append(found, store.Finding{Check: "platform", Health: store.Warning, Found: note})
+	}
+	return showFindings(s, found)
+}
+
+// showFindings prints a table, and fails if something is wrong.
+func showFindings(s streams, found []store.Finding) error {
+	w := s.table("CHECK", "STATE", "FOUND", "WHAT TO DO")
+	count := map[store.Health]int{}
+	for _, f := range found {
+		count[f.Health]++
+		// Paths and errors may hold anything; a terminal must not obey it.
+		w.row(f.Check, string(f.Health), components.Plain(components.Line(f.Found, 300)), components.Plain(components.Line(f.Do, 300)))
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	s.say("%s: %d ok, %d with a warning, %d wrong\n", components.Plural(len(found), "check"), count[store.Healthy], count[store.Warning], count[store.Wrong])
+	if count[store.Wrong] > 0 {
+		return errSaid
+	}
+	return nil
+}
+
+// signIn checks that somebody can sign in, and that their password is safe on its way.
+func (c *doctorAllCmd) signIn(d *store.Diagnosis) []store.Finding {
+	out := []store.Finding{c.address()}
+	if !d.Read {
+		return out
+	}
+	users := store.Finding{Check: "sign-in", Health: store.Healthy, Found: components.Plural(d.Users, "user")}
+	if d.Disabled > 0 {
+		users.Found += fmt.Sprintf(", %d disabled", d.Disabled)
+	}
+	switch {
+	case d.Users == 0 && d.SetupLinks > 0:
+		users.Health, users.Do = store.Warning, "open the link that the server printed when it started, or run holdfast user add EMAIL"
+		users.Found += "; a setup link waits"
+	case d.Users == 0:
+		users.Health, users.Do = store.Warning, "start the server and open the link that it prints, or run holdfast user add EMAIL"
+	case d.Users == d.Disabled:
+		users.Health, users.Do = store.Warning, "run holdfast user add EMAIL: nobody can sign in"
+	}
+	return append(out, users)
+}
+
+// address checks how browsers reach the server.
+func (c *doctorAllCmd) address() store.Finding {
+	f := store.Finding{Check: "address", Health: store.Healthy, Found: c.Addr}
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return store.Finding{Check: "address", Health: store.Wrong, Found: "--addr " + err.Error(), Do: "give it as HOST:PORT"}
+	}
+	if c.PublicURL == "" {
+		f.Found += ", without --public-url"
+		if !loopback(host) {
+			f.Health, f.Do = store.Warning, "others can reach it without TLS: listen on 127.0.0.1, put a proxy with TLS in front, and name its address with --public-url"
+		}
+		return f
+	}
+	f.Found += ", as " + c.PublicURL
+	u, err := url.Parse(c.PublicURL)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		f.Health, f.Do = store.Wrong, "--public-url must be such as https://holdfast.example"
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		f.Health, f.Do = store.Warning, "without https passwords and cookies can be read on their way"
+	}
+	return f
+}
+
+// spaces checks the folders for workspaces, and those that sessions work in.
+func (c *doctorAllCmd) spaces(d *store.Diagnosis) []store.Finding {
+	roots := c.Workspaces
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	var out []store.Finding
+	for _, root := range roots {
+		one, err := runner.NewWorkspaces([]string{root})
+		switch {
+		case err != nil:
+			out = append(out, store.Finding{Check: "workspaces", Health: store.Wrong, Found: err.Error(), Do: "make it, or name others with --workspaces"})
+		case unix.Access(one.Roots()[0], unix.W_OK|unix.X_OK) != nil:
+			out = append(out, store.Finding{Check: "workspaces", Health: store.Warning, Found: one.Roots()[0] + " can't be written", Do: "give it to the user that the server runs as, unless missions only read"})
+		default:
+			out = append(out, store.Finding{Check: "workspaces", Health: store.Healthy, Found: one.Roots()[0]})
+		}
+	}
+	all, err := runner.NewWorkspaces(roots)
+	if err != nil || len(d.Workspaces) == 0 {
+		return out
+	}
+	const most = 5
+	lost := 0
+	for _, b := range d.Workspaces {
+		if err := all.Check(b); err != nil {
+			if lost++; lost <= most {
+				out = append(out, store.Finding{
+					Check: "sessions' folder", Health: store.Warning, Found: strings.TrimSuffix(plain(err).Error(), " Nothing was recorded."),
+					Do: "its sessions are blocked until it is back, or a server with other --workspaces runs them",
+				})
+			}
+		}
+	}
+	return append(out, store.Finding{Check: "sessions' folders", Health: store.Healthy, Found: fmt.Sprintf("%d of %d are as they were when their sessions were made", len(d.Workspaces)-lost, len(d.Workspaces))})
+}
+
+// checkRunbook looks for the shells that the runbook agent runs steps with.
+func checkRunbook() []store.Finding {
+	var out []store.Finding
+	for _, shell := range []struct {
+		name   string
+		health store.Health
+		do     string
+	}{
+		{"sh", store.Wrong, "install it, or put it into PATH: no step can run"},
+		{"bash", store.Warning, "install it, or put it into PATH: steps marked bash fail"},
+	} {
+		f := store.Finding{Check: "agent " + runbook.Name, Health: store.Healthy}
+		path, err := exec.LookPath(shell.name)
+		if f.Found = shell.name + ": " + path; err != nil {
+			f.Health, f.Do, f.Found = shell.health, shell.do, shell.name+" isn't in PATH ("+os.Getenv("PATH")+")"
+			if !errors.Is(err, exec.ErrNotFound) {
+				f.Found = err.Error()
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+type doctorAgentCmd struct {
+	Name string `arg:"" help:"The agent's name, as the server prints it at its start."`
+}
+
+// Run checks one agent.
+func (a *doctorAgentCmd) Run(s streams) error {
+	if a.Name != runbook.Name {
+		return usageError{fmt.Sprintf("there is no agent %q; this build has runbook", a.Name)}
+	}
+	return showFindings(s, checkRunbook())
+}
