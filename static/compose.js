@@ -70,7 +70,9 @@
 
   function settled(form, said, html) {
     const card = form.closest('.card, .notice, li');
-    if (form.contains(document.activeElement)) document.activeElement.blur();
+    const at = document.activeElement;
+    const here = !at || at === document.body || form.contains(at); // else the person has gone on to something else
+    if (form.contains(at)) at.blur();
     form.reset();
     for (const t of form.querySelectorAll('textarea')) { t.value = ''; t.defaultValue = ''; }
     clear();
@@ -79,7 +81,7 @@
     const box = $('flash');
     box.replaceChildren(notice('ok', said));
     hf.say(said);
-    focusAfter(form, card);
+    if (here) focusAfter(form, card);
   }
 
   function focusAfter(form, card) {

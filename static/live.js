@@ -295,7 +295,7 @@
     const want = [...next.children];
     const wanted = new Set(want.map((el) => el.id));
     for (const old of [...have.children]) {
-      if (wanted.has(old.id)) continue;
+      if (wanted.has(old.id) || old.querySelector('[data-sending]')) continue; // an answer is on its way: its own reply will do
       if (busy(old)) setTimeout(() => answered(old)); else old.remove();
     }
     let place = have.firstElementChild;

@@ -12,6 +12,7 @@
   'use strict';
 
   const OPEN_LIMIT = 5000;    // ms until a connection must stand
+  const DOUBT = 12000;        // ms without a word, longer than from beat to beat, until it is asked whether something was missed
   const SILENCE = 25000;      // ms without a word until it is given up
   const BEHIND = 3000;        // ms that the head may be ahead without a row coming
   const SLEPT = 4000;         // ms between two ticks of a second: the browser stood still
@@ -87,7 +88,7 @@
       this.readyState = 1;
       this.failures = 0;
       this.hear();
-      this.rowAt = performance.now();
+      this.spoke = this.rowAt = this.heard; // when the stream itself spoke, and when it brought a row
       this.set('open');
       if (this.onopen) this.onopen(e);
     }
@@ -99,6 +100,7 @@
 
     row(e) {
       this.hear();
+      this.spoke = this.heard;
       this.rowAt = performance.now();
       const id = Number(e.lastEventId);
       this.head = Math.max(this.head, id);
@@ -111,6 +113,7 @@
 
     beat(e) {
       this.hear();
+      this.spoke = this.heard;
       const { head, now } = JSON.parse(e.data);
       this.head = Math.max(this.head, head);
       this.dispatchEvent(new CustomEvent('clock', { detail: Date.parse(now) }));
@@ -194,8 +197,12 @@
     watch() {
       const slept = performance.now() - (this.ticked || performance.now()) > SLEPT;
       this.ticked = performance.now();
-      if (slept) this.wake();
-      if (this.mode === 'open' && performance.now() - this.heard > SILENCE) this.fail();
+      const silent = this.mode === 'open' ? performance.now() - this.spoke : 0;
+      if (silent > SILENCE) this.fail();
+      else if (slept || (silent > DOUBT && this.doubted !== this.spoke)) {
+        this.doubted = this.spoke;
+        this.wake();
+      }
       this.dispatchEvent(new Event('tick'));
     }
 
