@@ -61,7 +61,7 @@ func (s *Server) guard(r route) fiber.Handler {
 		if r.access == owner {
 			if err := s.requireOwner(c, r.need); err != nil {
 				if !isAPI(c) && journal.Is(err, journal.Unauthenticated) {
-					return askSignIn(c)
+					return s.askSignIn(c)
 				}
 				return err
 			}
@@ -142,19 +142,6 @@ func (s *Server) still(ctx context.Context, id identity) (gone string, err error
 		return gone, nil
 	}
 	return "", err
-}
-
-// askSignIn sends a browser to the sign-in page, and remembers where it wanted to go.
-func askSignIn(c *fiber.Ctx) error {
-	to := "/login"
-	if c.Method() == fiber.MethodGet && c.Path() != "/" {
-		to += "?next=" + url.QueryEscape(c.OriginalURL())
-	}
-	if c.Get("HX-Request") == "true" { // htmx would follow the redirect and put the page into a fragment
-		c.Set("HX-Redirect", to)
-		return c.SendStatus(http.StatusUnauthorized)
-	}
-	return c.Redirect(to, http.StatusSeeOther)
 }
 
 // nextPage is where to go after the sign-in: a path of this server, else "/".

@@ -130,7 +130,9 @@ func (s *Server) showLogin(c *fiber.Ctx) error {
 			return noUserYet()
 		}
 	}
-	return draw(c, http.StatusOK, pages.SignInPage(pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(next), Code: code}))
+	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(next), Code: code}
+	p.Ended = s.endedSignIn(c)
+	return draw(c, http.StatusOK, pages.SignInPage(p))
 }
 
 // createLogin: POST /login, by address and password, or by the code of a link.
@@ -142,7 +144,7 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 	if code := f.word("code"); code != "" {
 		return s.createLinkLogin(c, code)
 	}
-	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(f.text("next")), Email: f.word("email")}
+	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(f.text("next")), Email: f.word("email"), Draft: formDraft(f)}
 	if err := s.limitSignIn(c, p.Email); err != nil {
 		return err
 	}
@@ -156,6 +158,9 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 	}
 	if err := s.signIn(c, u.ID); err != nil {
 		return err
+	}
+	if p.Draft != nil {
+		return s.offerDraft(c, u, *p.Draft)
 	}
 	return seeOther(c, p.Next)
 }

@@ -76,6 +76,9 @@ func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 	k, _ := c.Locals(keyKept).(kept)
 	p.Text = k.Text
 	p.Details = failureDetails(e, p.Viewer)
+	if p.Text != "" && p.Heading == statusHeadings[http.StatusServiceUnavailable] {
+		p.Details = append(p.Details, components.Say("Your text is below; nothing was sent to the agent."))
+	}
 	p.Resend = resendOf(status, e, k)
 	p.Links = failureLinks(status, e, k, p.Viewer)
 	// The guard has ended the request's own context; templ draws nothing under an ended one.
@@ -107,6 +110,11 @@ func headingOf(status int, e *journal.Error) string {
 func failureDetails(e *journal.Error, v components.Viewer) []components.Phrase {
 	if was, ok := e.Extra["resolution"].(*journal.Resolution); ok && was != nil {
 		return []components.Phrase{components.Say(upperFirst(v.Who(was.By))+" recorded “"+components.VerdictText(was.Outcome)+"” at ", components.AtSecond(was.At), ".")}
+	}
+	if seq, ok := e.Extra["admitted_seq"].(int64); ok && e.Slug() == "idempotency-key-reused" {
+		if id, ok := e.Extra["session_id"].(string); ok {
+			return []components.Phrase{components.Say("What was sent first became ", components.EntryOf(id, seq), ".")}
+		}
 	}
 	was, ok := e.Extra["answered"].(map[string]any)
 	if !ok {

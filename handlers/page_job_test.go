@@ -106,7 +106,7 @@ func TestPages_SentTwice(t *testing.T) {
 		b.post(action, body).follow().want(200, "Recorded as entry #0003")
 		b.post(action, body).follow().want(200, "Already recorded as entry #0003")
 		body.Set("text", "other\n words <b>")
-		b.post(action, body).page().want(422, "This form was already sent with other content", "Keep the first")
+		b.post(action, body).page().want(422, "This form was already sent with other content", "What was sent first became entry #0003.", "Keep the first")
 		if got := b.doc.Find("textarea").Text(); got != "other\n words <b>" {
 			t.Errorf("the typed text became %q", got)
 		}

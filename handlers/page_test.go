@@ -254,7 +254,7 @@ func TestPages_NotRecorded(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil { // nobody else can write
 		t.Fatal(err)
 	}
-	b.submit(`[data-testid="composer"]`, vals("text", "keep\nthis", "delivery", "queue")).page().want(http.StatusServiceUnavailable)
+	b.submit(`[data-testid="composer"]`, vals("text", "keep\nthis", "delivery", "queue")).page().want(http.StatusServiceUnavailable, "Not recorded", "Your text is below; nothing was sent to the agent.")
 	if got := b.doc.Find("textarea").Text(); got != "keep\nthis" || b.header.Get("Retry-After") == "" {
 		t.Errorf("the text became %q; Retry-After %q", got, b.header.Get("Retry-After"))
 	}

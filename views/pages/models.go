@@ -2,9 +2,11 @@ package pages
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/a-h/templ"
 
@@ -34,8 +36,8 @@ type Frame struct {
 	Announce string // what is said aloud: "" for milestones, all, off
 	Theme    string // light, dark, or "" as the system says
 	Icon     string // what the tab shows: "" for plain, decision, reconcile, review
-	Notice  components.Phrase
-	SignOut string // key of the form
+	Notice   components.Phrase
+	SignOut  string // key of the form
 
 	Problems []components.Problem
 }
@@ -60,6 +62,67 @@ type SignIn struct {
 	Next  string
 	Email string // typed before
 	Code  string // of a sign-in link: the page asks once more, since scanners open links too
+	Draft *Draft // what was sent after the sign-in had ended
+	Ended *EndedSignIn
+}
+
+// Draft is a text that was not sent. The form carries it; it is stored nowhere.
+type Draft struct {
+	Action, Field string // what it was meant for
+	Text, Key     string
+	Fields        []Field // what goes along
+	Again         string  // the label of the form that sends it; "": it is only shown
+	Page          string  // where it belongs
+}
+
+// The fields by which a form carries a draft.
+const (
+	DraftField  = "draft"
+	DraftAction = "draft_action"
+	DraftMore   = "draft_more"
+)
+
+// More is what goes along with the text, and its key, as JSON.
+func (d Draft) More() (string, error) {
+	more := map[string]string{"idempotency_key": d.Key}
+	for _, f := range d.Fields {
+		more[f.Name] = f.Value
+	}
+	b, err := json.Marshal(more)
+	return string(b), err
+}
+
+// EndedSignIn is when a sign-in ended by itself, and what went on.
+type EndedSignIn struct {
+	At      int64
+	Running int
+}
+
+// Says tells it in a sentence.
+func (e EndedSignIn) Says() components.Phrase {
+	p := components.Say("You were signed out at ", components.At(e.At), ". ")
+	switch e.Running {
+	case 0:
+		return components.Say(p, "No session is running.")
+	case 1:
+		return components.Say(p, "One session is still running. Sign in to see it.")
+	}
+	return components.Say(p, upper(count(e.Running))+" sessions are still running. Sign in to see them.")
+}
+
+// count is a small number as a word.
+func count(n int) string {
+	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+	if n < len(words) {
+		return words[n]
+	}
+	return strconv.Itoa(n)
+}
+
+// Unsent is the page that offers a draft to its sender.
+type Unsent struct {
+	Frame
+	Draft Draft
 }
 
 // Setup is the page of the first user.
@@ -402,7 +465,7 @@ func orWord(s, word string) string {
 }
 
 func upper(s string) string {
-	if s == "" {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s
 	}
 	return string(s[0]-'a'+'A') + s[1:]
