@@ -138,18 +138,24 @@ func TestAgents(t *testing.T) {
 
 func TestSession_EverythingGiven(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		body := `{"workspace":"/srv/x","agent":"runbook","title":"A <b> & c","preset":"workspace","rules":[{"permission":"shell","pattern":"git push *","action":"deny"}],"policy":{"retry_unknown_attempts":true},"prompt":{"text":"go"}}`
+		body := `{"workspace":"/srv/x","agent":"runbook","title":"A <b> & c","preset":"workspace","rules":[{"permission":"shell","pattern":"git push *","action":"deny"}],"policy":{"retry_unknown_attempts":true},"limits":{"steps":7,"cost_usd":2.5},"prompt":{"text":"go"}}`
 		s := w.do(t, post, "/api/v1/sessions", as(w.alice), key("k"), sendsJSON(body)).want(t, http.StatusCreated)
 		created := storetest.Body[*journal.SessionCreated](t, storetest.Events(t, w.store, s["id"].(string)))
 		want := &journal.SessionCreated{
 			Title: "A <b> & c", Agent: "runbook", Workspace: "/srv/x", Preset: "workspace", OwnerID: w.alice.user.ID,
-			Rules: []journal.Rule{{Permission: "shell", Pattern: "git push *", Action: "deny"}}, Policy: journal.Policy{RetryUnknownAttempts: true},
+			Rules: []journal.Rule{{Permission: "shell", Pattern: "git push *", Action: "deny"}}, Policy: journal.Policy{RetryUnknownAttempts: true}, Limits: &journal.Limits{Steps: 7, CostUSD: 2.5},
 		}
 		if !reflect.DeepEqual(created, want) {
 			t.Errorf("got %+v\nwant %+v", created, want)
 		}
 		s = w.do(t, post, "/api/v1/sessions", as(w.alice), key("k2"), sendsJSON(`{"workspace":"/srv/x","agent":"runbook","rules":null,"title":null}`)).want(t, http.StatusCreated)
 		created = storetest.Body[*journal.SessionCreated](t, storetest.Events(t, w.store, s["id"].(string)))
+		if created.Limits != nil {
+			t.Errorf("limits that nobody gave: %+v", created.Limits)
+		}
+		w.do(t, post, "/api/v1/sessions", as(w.alice), key("k3"), sendsJSON(`{"workspace":"/srv/x","agent":"runbook","limits":{"steps":-1}}`)).wantProblem(t, http.StatusUnprocessableEntity, "bad-limit")
+		w.do(t, post, "/api/v1/sessions", as(w.alice), key("k3"), sendsJSON(`{"workspace":"/srv/x","agent":"runbook","limits":{"minutes":1}}`)).want(t, http.StatusUnprocessableEntity)
+		w.do(t, post, "/api/v1/sessions", as(w.alice), key("k3"), sendsJSON(`{"workspace":"/srv/x","agent":"runbook","limits":{}}`)).want(t, http.StatusCreated)
 		if created.Preset != "ask_writes" || created.Policy.RetryUnknownAttempts || len(created.Rules) != 0 {
 			t.Errorf("got the defaults %+v", created)
 		}

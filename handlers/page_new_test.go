@@ -38,6 +38,10 @@ func TestPages_NewSession(t *testing.T) {
 			t.Errorf("the title is %q", b.doc.Find("title").Text())
 		}
 		b.submit(`[data-testid="new-session-form"]`, vals("steps", "7", "wall_h", "")).follow().wantState(journal.StateQueued)
+		id := strings.TrimPrefix(strings.Split(b.path, "?")[0], "/sessions/")
+		if created := storetest.Body[*journal.SessionCreated](t, storetest.Events(t, w.store, id)); created.Limits == nil || *created.Limits != (journal.Limits{Steps: 7}) {
+			t.Errorf("the limits were recorded as %+v", created.Limits)
+		}
 		b.open("/sessions/new").page()
 		if b.doc.Find("input[name=workspace]").AttrOr("value", "") != "/srv/shop" || b.doc.Find("input[name=preset][checked]").AttrOr("value", "") != "workspace" || b.doc.Find("#workspaces option").Length() != 1 {
 			t.Error("what was used last isn't offered")

@@ -184,7 +184,8 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err := s.limit(c); err != nil {
 		return err
 	}
-	_, bad := readLimits(f)
+	limits, bad := readLimits(f)
+	in.Limits = limits
 	for _, name := range limitFields {
 		if bad[name] != nil {
 			p.Problems = append(p.Problems, components.Problem{Field: "limit-" + name, Text: messageOf(bad[name])})

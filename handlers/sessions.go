@@ -31,6 +31,7 @@ type sessionInput struct {
 	Preset    string          `json:"preset"`
 	Rules     []journal.Rule  `json:"rules"`
 	Policy    *journal.Policy `json:"policy"`
+	Limits    *journal.Limits `json:"limits"`
 	Prompt    *promptText     `json:"prompt"`
 }
 
@@ -48,6 +49,9 @@ func (s *Server) createSession(ctx context.Context, ownerID, key string, in sess
 	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules}
 	if in.Policy != nil {
 		n.Policy = *in.Policy
+	}
+	if in.Limits != nil && *in.Limits != (journal.Limits{}) {
+		n.Limits = in.Limits
 	}
 	if in.Prompt != nil {
 		n.Prompt = &store.PromptInput{Text: in.Prompt.Text, Delivery: journal.Queue}
@@ -88,6 +92,11 @@ func (in *sessionInput) check() error {
 		return refuse("unknown-preset", "preset must be ask_all, ask_writes or workspace.")
 	case len(in.Rules) > maxRules:
 		return refuse("too-many-rules", "A session takes at most 200 rules.")
+	}
+	if in.Limits != nil {
+		if err := in.Limits.Check(); err != nil {
+			return err
+		}
 	}
 	for i, r := range in.Rules {
 		if err := (policy.Rule{Permission: r.Permission, Pattern: r.Pattern, Action: policy.Action(r.Action)}).Validate(); err != nil {

@@ -89,6 +89,8 @@ type (
 		Rules     []Rule `json:"rules"`
 		Policy    Policy `json:"policy"`
 		OwnerID   string `json:"owner_id"`
+		// Limits are those that were asked for; null: the default ones.
+		Limits *Limits `json:"limits"`
 	}
 	// SessionRenamed gives a session another title.
 	SessionRenamed struct {

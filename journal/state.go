@@ -19,7 +19,8 @@ type State struct {
 	Turn      *Turn             `json:"turn,omitempty"`      // the open one, or the last
 	ChainSeq  int64             `json:"chain_seq,omitempty"` // where the first turn of the chain of continuations starts
 	Interrupt *PendingInterrupt `json:"interrupt,omitempty"`
-	Limits    *Limits           `json:"limits,omitempty"` // raised by the last continuation
+	Asked     *Limits           `json:"asked_limits,omitempty"` // for the session, at its start
+	Limits    *Limits           `json:"limits,omitempty"`       // raised by the last continuation
 	Plan      []PlanItem        `json:"plan,omitempty"`
 
 	Admitted        []Waiting  `json:"admitted,omitempty"` // in the order of admission
@@ -282,7 +283,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 }
 
 // TurnLimits are the bounds of the open turn.
-func (s *State) TurnLimits() Limits { return DefaultLimits().Raise(s.Limits) }
+func (s *State) TurnLimits() Limits { return DefaultLimits().Raise(s.Asked).Raise(s.Limits) }
 
 // applyWork folds what is admitted, open, pending and unknown.
 func (s *State) applyWork(body Body) {
@@ -339,6 +340,7 @@ func (s *State) applyRest(ev *Event, body Body) {
 	switch b := body.(type) {
 	case *SessionCreated:
 		s.Title, s.Agent, s.Workspace, s.CreatedAt = b.Title, b.Agent, b.Workspace, ev.Time
+		s.Asked = b.Limits
 	case *SessionRenamed:
 		s.Title = b.Title
 	case *SessionArchived:

@@ -27,6 +27,7 @@ type NewSession struct {
 	Preset      string
 	Rules       []journal.Rule
 	Policy      journal.Policy
+	Limits      *journal.Limits // nil: the default ones
 	Prompt      *PromptInput
 }
 
@@ -35,7 +36,11 @@ func (n NewSession) hash() string {
 	if n.Prompt != nil {
 		prompt = n.Prompt.hash()
 	}
-	return journal.PayloadHash(norm.NFC.String, n.Title, n.Agent, cmp.Or(n.Given, n.Workspace), n.Preset, n.Rules, n.Policy, prompt)
+	parts := []any{n.Title, n.Agent, cmp.Or(n.Given, n.Workspace), n.Preset, n.Rules, n.Policy, prompt}
+	if n.Limits != nil { // what was hashed before there were any stays the same
+		parts = append(parts, *n.Limits)
+	}
+	return journal.PayloadHash(norm.NFC.String, parts...)
 }
 
 // SessionRules is what decides the calls of a session, and the version of it (CAL-9).
@@ -86,6 +91,11 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 		prompt := n.Prompt.recorded()
 		n.Prompt = &prompt
 	}
+	if n.Limits != nil {
+		if err := n.Limits.Check(); err != nil {
+			return out, false, err
+		}
+	}
 	if n.Rules == nil {
 		n.Rules = []journal.Rule{}
 	}
@@ -102,7 +112,7 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 		if !first {
 			return errReplay
 		}
-		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner}
+		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner, Limits: n.Limits}
 		if err := l.append(ctx, journal.User(owner), created); err != nil {
 			return err
 		}
