@@ -3,6 +3,7 @@ package components
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"holdfast/journal"
 )
@@ -232,28 +233,33 @@ func percent(slots int) string { return fmt.Sprintf("%.2f%%", float64(slots)*100
 // tick is an hour or a day below the line.
 type tick struct{ X, TextX, Label string }
 
-const day = 24 * 3600_000
+const (
+	hour = 3600_000
+	day  = 24 * hour
+)
 
-// ticks are at most twelve, at whole hours or days (UTC).
+// ticks are at most twelve whole hours, or six days (UTC): on a narrow screen more
+// would run into each other.
 func (t TraceView) ticks() []tick {
 	from, whole := t.from(), t.to()-t.from()
-	step := int64(3600_000)
-	for _, hours := range []int64{1, 2, 3, 6, 12, 24, 48, 7 * 24, 30 * 24, 365 * 24} {
-		if step = hours * 3600_000; whole/step <= 12 {
+	step, layout := int64(0), "15"
+	for _, hours := range []int64{1, 2, 3, 6, 24, 48, 7 * 24, 30 * 24, 365 * 24, 10 * 365 * 24} {
+		step = hours * hour
+		most := int64(12)
+		if step >= day {
+			layout, most = "2 Jan", 6
+		}
+		if whole/step < most {
 			break
 		}
 	}
 	var out []tick
-	for at := (from/step + 1) * step; at < t.to() && len(out) < 12; at += step {
+	for at := (from/step + 1) * step; at < t.to(); at += step {
 		x := float64(at-from) * 100 / float64(whole)
-		if x > 96 { // its label would be cut
+		if x > 93 || len(out) == 12 { // its label would be cut
 			break
 		}
-		label := Stamp(at, t.Now, false)
-		if step < day {
-			label = Stamp(at, at, false)
-		}
-		out = append(out, tick{fmt.Sprintf("%.2f%%", x), fmt.Sprintf("%.2f%%", x+0.5), label})
+		out = append(out, tick{fmt.Sprintf("%.2f%%", x), fmt.Sprintf("%.2f%%", x+0.5), time.UnixMilli(at).UTC().Format(layout)})
 	}
 	return out
 }

@@ -95,7 +95,7 @@ func TestTrace(t *testing.T) {
 	if want := []string{"t-work", "t-wait", "t-work", "t-unk", "t-work", "t-stop"}; !slices.Equal(classes, want) {
 		t.Errorf("the bars are %v, want %v", classes, want)
 	}
-	if got := text(svg.Find("text")); got != "10:0011:0012:0013:00" {
+	if got := text(svg.Find("text")); got != "10111213" {
 		t.Errorf("the hours are %q", got)
 	}
 	if html, _ := render(t, components.Trace(components.TraceView{Now: now})).Find("body").Html(); html != "" {
