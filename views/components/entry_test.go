@@ -168,7 +168,7 @@ func TestEntries_OutputStandsOnce(t *testing.T) {
 	}
 	zero := 0
 	w := window(t, append(bodies, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded, ExitCode: &zero, OutputBytes: int64(all.Len())})...)
-	w.Outputs = map[string]components.Ends{"call_1": whole(all.String())}
+	w.Outputs = map[string]components.Ends{"call_1": allOf(all.String())}
 	list := components.Entries(w)
 	if len(list) != 101 {
 		t.Fatalf("got %d rows, want one for each event", len(list))

@@ -41,7 +41,7 @@ func TestOutputBox(t *testing.T) {
 		"failed, without lines": {text: strings.Repeat("x", 10<<20), failed: true, last: 1, says: "1 line, 10.0 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output of make", whole(tt.text), tt.failed)))
+			doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output of make", allOf(tt.text), tt.failed)))
 			lines := func(which string) int {
 				return components.Lines(doc.Find(`[data-testid="output-` + which + `"]`).Text())
 			}
@@ -83,7 +83,7 @@ func TestOutputBox_LongLines(t *testing.T) {
 		"a cut emoji":      {strings.Repeat("x", 1999) + "\xf0\x9f\x92", "\ufffd"},
 		"joined by colour": {"\x1b[31m" + strings.Repeat("y", 4000), "… 2 KB more on this line"},
 	} {
-		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", whole(tt.in), false)))
+		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", allOf(tt.in), false)))
 		got := strings.TrimPrefix(doc.Find("pre").Text(), "\n")
 		if !strings.HasSuffix(got, tt.ends) || strings.Contains(got, `\x1b`) || len([]rune(got)) > 2040 {
 			t.Errorf("%s: %d characters, ends with %q, want %q", name, len([]rune(got)), got[max(len(got)-60, 0):], tt.ends)
@@ -98,7 +98,7 @@ func TestOutputBox_BoundedBeforeDrawing(t *testing.T) {
 		"10 MiB of colours": strings.Repeat("\x1b[31mx\x1b[32my", 1<<20), "10 MiB of NUL": strings.Repeat("\x00", 10<<20), "10 MiB of returns": strings.Repeat("x\r", 5<<20),
 	} {
 		began := time.Now()
-		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", whole(text), false)))
+		doc := render(t, components.OutputBox(components.NewOutput("out-1", "call_1", "Output", allOf(text), false)))
 		took := time.Since(began)
 		t.Logf("%-18s %s", name, took.Round(time.Millisecond))
 		if html, _ := doc.Html(); len(html) > 1<<20 {
@@ -107,7 +107,7 @@ func TestOutputBox_BoundedBeforeDrawing(t *testing.T) {
 	}
 }
 
-func whole(s string) components.Ends { return components.Ends{Head: s, Total: int64(len(s))} }
+func allOf(s string) components.Ends { return components.Ends{Head: s, Total: int64(len(s))} }
 
 // Of an output whose middle isn't at hand both ends are shown, and how much is left out.
 func TestOutputBox_Ends(t *testing.T) {
@@ -137,7 +137,7 @@ func TestEntries_OutputOfARunningCall(t *testing.T) {
 	t.Parallel()
 	w := window(t, &journal.CallDispatched{CallID: "call_1", N: 1}, &journal.CallOutput{CallID: "call_1", Text: journal.Text{S: "hi\n"}})
 	w.Calls["call_1"].State, w.Calls["call_1"].N = journal.CallIsDispatched, 1
-	w.Outputs = map[string]components.Ends{"call_1": whole("hi\n")}
+	w.Outputs = map[string]components.Ends{"call_1": allOf("hi\n")}
 	es := components.Entries(w)
 	doc := render(t, components.JournalRow(es[0], now))
 	if got := text(doc.Find("#live-call_1 pre")); got != "hi" {
