@@ -91,13 +91,21 @@ func withJournal(ctx context.Context, c *common, s streams, makes bool, fn func(
 	return plain(fn(st))
 }
 
-// plain shows only the message of a domain error: its code is for programs.
+// plain shows only the message of a domain error: its code is for programs. Who
+// runs a command looks after the journal, so why it can't be used is said as well.
 func plain(err error) error {
 	var je *journal.Error
-	if errors.As(err, &je) && je.Code != journal.Internal {
-		return errors.New(je.Message)
+	if !errors.As(err, &je) || je.Code == journal.Internal {
+		return err
 	}
-	return err
+	if je.Code == journal.Unavailable && je.Err != nil {
+		again := "Run the command again once that has ended."
+		if je.Slug() == "commit-unknown" {
+			again = "Look at the list before you run the command again."
+		}
+		return fmt.Errorf("%s %s The cause: %w", je.Message, again, je.Err)
+	}
+	return errors.New(je.Message)
 }
 
 type migrateCmd struct{}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"holdfast/journal"
 	"holdfast/store/storetest"
 )
 
@@ -90,6 +92,33 @@ func TestRun_DisabledUser(t *testing.T) {
 		if out, errs := holdfast(exitFailed, args...); out != "" || !strings.Contains(errs, "disabled") {
 			t.Errorf("%q printed %q and %q", args, out, errs)
 		}
+	}
+}
+
+// What a command says of a journal that can't be written is what one can do about it.
+func TestRun_JournalCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t, "sqlite")
+	user := storetest.MustUser(t, db.Open(t))
+	raw := db.SQL(t)
+	conn, err := raw.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil { // nobody else can write
+		t.Fatal(err)
+	}
+	var out, complaint bytes.Buffer
+	code := run(t.Context(), []string{"token", "new", user.Email, "--name", "ci", "--database", db.URL}, streams{strings.NewReader(""), &out, &complaint})
+	if said := complaint.String(); code != exitFailed || out.Len() > 0 || strings.Contains(said, "key") || !strings.Contains(said, "again") || !strings.Contains(said, "database is locked") {
+		t.Errorf("exit %d, %q, %q", code, out.String(), said)
+	}
+	lost := plain(&journal.Error{Code: journal.Unavailable, Type: "commit-unknown", Message: "It isn't known.", Err: errors.New("the connection ended")})
+	if got, want := lost.Error(), "It isn't known. Look at the list before you run the command again. The cause: the connection ended"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

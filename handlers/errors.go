@@ -23,6 +23,7 @@ var statuses = map[journal.Code]int{
 // fail is fiber's one error handler: a problem document for programs, a page for people.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	status, e := explain(err)
+	e = sayAgain(c, e)
 	setHeaders(c)            // fiber comes here without the middleware for what it refuses itself
 	c.Response().ResetBody() // half a page may be in it
 	switch status {
@@ -52,6 +53,27 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	return c.Status(status).SendString(e.Message + "\n")
+}
+
+// sayAgain adds to what the journal couldn't take how it is done again: the same
+// key settles it (ADM-9); without one somebody has to look.
+func sayAgain(c *fiber.Ctx, e *journal.Error) *journal.Error {
+	said := *e
+	program, form := len(c.Request().Header.Peek("Idempotency-Key")) > 0, c.Request().PostArgs().Has("idempotency_key")
+	switch e.Slug() {
+	case "journal-unavailable", "commit-unknown":
+		switch {
+		case program:
+			said.Message += " Send it again with the same key: it will not be recorded twice."
+		case form:
+			said.Message += " Send it again from this page: it will not be recorded twice."
+		case e.Slug() == "commit-unknown":
+			said.Message += " Look whether it was before you do it again."
+		default:
+			said.Message += " Try again in a moment."
+		}
+	}
+	return &said
 }
 
 // drawError draws a page for an error. It is the last one who could panic: the

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -203,7 +204,13 @@ func TestUnavailable(t *testing.T) {
 			exec("BEGIN", "SELECT * FROM session FOR UPDATE", "LOCK TABLE meta IN EXCLUSIVE MODE")
 		}
 		a := send()
-		a.wantProblem(t, http.StatusServiceUnavailable, "journal-unavailable")
+		if said := a.wantProblem(t, http.StatusServiceUnavailable, "journal-unavailable")["detail"]; !strings.Contains(fmt.Sprint(said), "again with the same key") {
+			t.Errorf("it says %q", said)
+		}
+		keyless := w.do(t, post, "/api/v1/sessions/"+id+"/archive", as(w.alice)).wantProblem(t, http.StatusServiceUnavailable, "journal-unavailable")
+		if said := fmt.Sprint(keyless["detail"]); strings.Contains(said, "key") || !strings.Contains(said, "again") {
+			t.Errorf("without a key it says %q", said)
+		}
 		if a.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}

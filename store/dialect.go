@@ -123,7 +123,7 @@ func ours(err error) error {
 		return err
 	}
 	return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be written just now. " +
-		"What was accepted before is kept. Send this again with the same key; reading goes on working."}
+		"What was accepted before is kept, and reading goes on working."}
 }
 
 // unread is ours for a read, which had nothing to record. A pool that was closed
@@ -133,7 +133,7 @@ func unread(err error, closed bool) error {
 		return err
 	}
 	return &journal.Error{Code: journal.Unavailable, Type: "journal-unavailable", Err: err, Message: "The journal can't be read just now. " +
-		"What was accepted before is kept. Try again in a moment."}
+		"What was accepted before is kept."}
 }
 
 func isOurs(err error) bool {
@@ -141,9 +141,11 @@ func isOurs(err error) bool {
 	return err == nil || errors.As(err, &je)
 }
 
+// unknownCommit says nothing of keys, which not all have: who asked is told what
+// settles it where that is known (ADM-9).
 func unknownCommit(err error) error {
 	return &journal.Error{Code: journal.Unavailable, Type: "commit-unknown", Err: err, Message: "It isn't known whether this was recorded: " +
-		"the answer to the commit was lost. Send it again with the same key; it will not be recorded twice."}
+		"the answer to the commit was lost."}
 }
 
 // like escapes s for LIKE ... ESCAPE '\'.
