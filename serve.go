@@ -101,7 +101,11 @@ func (sv *server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sv.locks, sv.folder = append(sv.locks, lock), folder
+	sv.locks, sv.folder = append(sv.locks, lock), folder.ID
+	if folder.Was != "" {
+		sv.log.Warn("this state folder is a copy of another one, or was restored: it has a new id, and claims of the other end by their leases",
+			slog.String("was", folder.Was), slog.String("id", folder.ID))
+	}
 	if !store.IsPostgres(database) {
 		if lock, err = store.LockJournal(database); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -156,6 +157,40 @@ func TestRunner_BlocksWhatNoLiveServerCanRun(t *testing.T) {
 		b.untilState(id, journal.StateReady)
 		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindSessionBlocked); n != 1 {
 			t.Errorf("it was blocked %d times", n)
+		}
+	})
+}
+
+// A second server on a copy of the first one's state folder is not its successor:
+// what the first one runs goes on.
+//
+// proves LEA-11
+func TestRunner_CopiedStateFolderExpiresNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		dir := filepath.Join(t.TempDir(), "state")
+		lock := func(dir string) string {
+			t.Helper()
+			l, folder, err := store.LockState(dir)
+			must(t, err)
+			t.Cleanup(func() { must(t, l.Close()) })
+			return folder.ID
+		}
+		b.opts.StateFolderID = lock(dir)
+		b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo done >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+
+		must(t, exec.CommandContext(t.Context(), "cp", "-a", dir, dir+".copy").Run())
+		b.opts.WorkerID, b.opts.StateFolderID = "wrk_copy", lock(dir+".copy")
+		second := b.start()
+		second.Sweep(t.Context())
+		open(t, filepath.Join(b.dir, "gate"))
+		b.untilState(id, journal.StateReady)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered); n != 0 || b.file("log") != "done\n" {
+			t.Errorf("recovered %d times, the log says %q", n, b.file("log"))
 		}
 	})
 }

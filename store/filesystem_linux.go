@@ -1,6 +1,10 @@
 package store
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 var networkNames = map[int64]string{
 	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB2", unix.CIFS_SUPER_MAGIC: "CIFS",
@@ -14,4 +18,19 @@ func networkFileSystem(dir string) string {
 		return ""
 	}
 	return networkNames[st.Type]
+}
+
+// birthOf names a file so that no copy of it has the name: by its inode and the
+// moment when it was made, to the nanosecond. Neither changes with a restart or a
+// move within the file system, as the number of a device may. Where a file system
+// keeps no such moment that number has to do.
+func birthOf(path string) (string, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+		return "", err
+	}
+	if st.Mask&unix.STATX_BTIME == 0 {
+		return fmt.Sprintf("inode %d of device %d:%d", st.Ino, st.Dev_major, st.Dev_minor), nil
+	}
+	return fmt.Sprintf("inode %d born %d.%09d", st.Ino, st.Btime.Sec, st.Btime.Nsec), nil
 }

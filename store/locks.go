@@ -53,41 +53,59 @@ func LockJournal(path string) (*Lock, error) {
 	return lockFile("The journal", path, resolved+".owner")
 }
 
-// LockState makes this process the one holder of a state folder (LEA-11) and
-// gives the folder's random id, made at its first use.
-func LockState(dir string) (*Lock, string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, "", fmt.Errorf("make the state folder: %w", err)
-	}
-	l, err := lockFile("The state folder", dir, filepath.Join(dir, "lock"))
-	if err != nil {
-		return nil, "", err
-	}
-	id, err := folderID(dir)
-	if err != nil {
-		return nil, "", errors.Join(err, l.Close())
-	}
-	return l, id, nil
+// StateFolder is what a state folder is known by.
+type StateFolder struct {
+	ID string // random
+	// Was is the id that stood in the folder and isn't its own: it is that of the
+	// folder that this one was copied from, or that a backup was made of. "": it had its own.
+	Was string
 }
 
-func folderID(dir string) (string, error) {
+// LockState makes this process the one holder of a state folder (LEA-11) and
+// gives what the folder is known by: an id that is made at its first use, and
+// anew in a copy. So holding the lock proves that earlier workers of that id are dead.
+func LockState(dir string) (*Lock, StateFolder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, StateFolder{}, fmt.Errorf("make the state folder: %w", err)
+	}
+	path := filepath.Join(dir, "lock")
+	l, err := lockFile("The state folder", dir, path)
+	if err != nil {
+		return nil, StateFolder{}, err
+	}
+	birth, err := birthOf(path)
+	if err != nil {
+		return nil, StateFolder{}, errors.Join(fmt.Errorf("look at the state folder's lock: %w", err), l.Close())
+	}
+	folder, err := stateFolder(dir, birth)
+	if err != nil {
+		return nil, StateFolder{}, errors.Join(err, l.Close())
+	}
+	return l, folder, nil
+}
+
+// stateFolder reads the folder's id, which is bound to the file that is locked:
+// beside it stands that file's birth, which no copy and no restored backup has.
+// An id whose binding isn't this one is another folder's, or nobody knows whose.
+func stateFolder(dir, birth string) (StateFolder, error) {
 	path := filepath.Join(dir, "id")
 	b, err := os.ReadFile(path)
-	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
-		return strings.TrimSpace(string(b)), nil
-	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("read the state folder's id: %w", err)
+		return StateFolder{}, fmt.Errorf("read the state folder's id: %w", err)
 	}
-	id := NewID("fld")
+	id, bound, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	if id != "" && bound == birth {
+		return StateFolder{ID: id}, nil
+	}
+	folder := StateFolder{ID: NewID("fld"), Was: id}
 	tmp := path + ".new"
-	if err := os.WriteFile(tmp, []byte(id+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write the state folder's id: %w", err)
+	if err := os.WriteFile(tmp, []byte(folder.ID+"\n"+birth+"\n"), 0o600); err != nil {
+		return StateFolder{}, fmt.Errorf("write the state folder's id: %w", err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
-		return "", fmt.Errorf("write the state folder's id: %w", err)
+		return StateFolder{}, fmt.Errorf("write the state folder's id: %w", err)
 	}
-	return id, syncDir(dir)
+	return folder, syncDir(dir)
 }
 
 func lockFile(what, shown, path string) (*Lock, error) {

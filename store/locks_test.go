@@ -69,8 +69,8 @@ func TestLocks_AnotherProcessHoldsThem(t *testing.T) {
 	must(t, l.Close())
 	_, other, err := store.LockState(filepath.Join(dir, "other"))
 	must(t, err)
-	if id == "" || id != again || id == other {
-		t.Errorf("the folders' ids are %q, %q and %q", id, again, other)
+	if id.ID == "" || id.Was != "" || id != again || id.ID == other.ID {
+		t.Errorf("the folders are %q, %q and %q", id, again, other)
 	}
 }
 
@@ -96,4 +96,43 @@ func TestLockState_WaitsForTheLastBreathOfTheDead(t *testing.T) {
 	must(t, err)
 	must(t, <-released)
 	must(t, second.Close())
+}
+
+// The id of a state folder is its own: a copy, or what was restored, has another
+// one, and one that was moved has the same.
+//
+// proves LEA-11
+func TestLockState_CopyHasAnotherID(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir, moved := filepath.Join(root, "a"), filepath.Join(root, "moved")
+	lock := func(dir string) store.StateFolder {
+		t.Helper()
+		l, folder, err := store.LockState(dir)
+		must(t, err)
+		must(t, l.Close())
+		return folder
+	}
+	first := lock(dir)
+	copied := filepath.Join(root, "b")
+	must(t, exec.CommandContext(t.Context(), "cp", "-a", dir, copied).Run())
+	second := lock(copied)
+	if second.ID == first.ID || second.Was != first.ID {
+		t.Errorf("the copy of %+v is %+v", first, second)
+	}
+	if again := lock(copied); again.ID != second.ID || again.Was != "" {
+		t.Errorf("the copy was %+v, and is %+v", second, again)
+	}
+	if again := lock(dir); again != first {
+		t.Errorf("the original was %+v, and is %+v", first, again)
+	}
+	must(t, os.Rename(dir, moved))
+	if again := lock(moved); again != first {
+		t.Errorf("it was %+v, and is %+v where it was moved to", first, again)
+	}
+	// An id of which nobody knows whose it is, from a build that bound none.
+	must(t, os.WriteFile(filepath.Join(moved, "id"), []byte(first.ID+"\n"), 0o600))
+	if again := lock(moved); again.ID == first.ID || again.Was != first.ID {
+		t.Errorf("unbound it is %+v", again)
+	}
 }
