@@ -11,6 +11,8 @@
 (() => {
   'use strict';
 
+  const TRIES = 4;            // of one question
+  const NUDGE = 800;          // ms from one to the next
   const OPEN_LIMIT = 5000;    // ms until a connection must stand
   const DOUBT = 12000;        // ms without a word, longer than from beat to beat, until it is asked whether something was missed
   const SILENCE = 25000;      // ms without a word until it is given up
@@ -157,9 +159,7 @@
 
     async fetchRows() {
       try {
-        const res = await fetch(location.pathname + '?after=' + this.cursor(), {
-          headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(OPEN_LIMIT),
-        });
+        const res = await soon(location.pathname + '?after=' + this.cursor());
         if (res.status === 401) return this.gone('signed_out');
         if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
         const html = await res.text();
@@ -264,6 +264,19 @@
       leavePlace();
       for (const t of Object.values(this.timers)) { clearTimeout(t); clearInterval(t); }
     }
+  }
+
+  // soon asks, and again while there is no answer: after a sleep or a change of the
+  // network the browser's idle connections may all be dead, and it tries each.
+  function soon(url) {
+    const signal = AbortSignal.timeout(OPEN_LIMIT);
+    const ask = () => fetch(url, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal });
+    return new Promise((resolve, reject) => {
+      let left = TRIES;
+      for (let i = 0; i < TRIES; i++) {
+        setTimeout(() => (signal.answered ? left-- : ask().then((res) => { signal.answered = true; resolve(res); }, (err) => { if (--left === 0) reject(err); })), i * NUDGE);
+      }
+    });
   }
 
   // Places: locks where the browser has them; on plain http it has none, and a
