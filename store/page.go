@@ -18,7 +18,7 @@ type SessionPage struct {
 	Calls    map[string]*journal.Call
 	Texts    map[string]string // of promoted prompts, by prompt
 	Outputs  map[string]OutputEnds
-	Spans    []journal.Event   // the newest ones that say what the session did, whether in the window or not
+	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not
 	Seen     Seen
 	Unsent   Unsent
 }
@@ -180,7 +180,6 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 	}
 	return nil
 }
-
 
 // outputEnds reads both ends of a call's output, cut between characters (JRN-6).
 func outputEnds(ctx context.Context, q querier, session, call string) (OutputEnds, error) {
