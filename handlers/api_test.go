@@ -142,7 +142,7 @@ func TestSession_EverythingGiven(t *testing.T) {
 		s := w.do(t, post, "/api/v1/sessions", as(w.alice), key("k"), sendsJSON(body)).want(t, http.StatusCreated)
 		created := storetest.Body[*journal.SessionCreated](t, storetest.Events(t, w.store, s["id"].(string)))
 		want := &journal.SessionCreated{
-			Title: "A <b> & c", Agent: "runbook", Workspace: "/srv/x", Preset: "workspace", OwnerID: w.alice.user.ID,
+			Title: "A <b> & c", Agent: "runbook", Workspace: "/srv/x", WorkspaceID: "wsp_1", Preset: "workspace", OwnerID: w.alice.user.ID,
 			Rules: []journal.Rule{{Permission: "shell", Pattern: "git push *", Action: "deny"}}, Policy: journal.Policy{RetryUnknownAttempts: true}, Limits: &journal.Limits{Steps: 7, CostUSD: 2.5},
 		}
 		if !reflect.DeepEqual(created, want) {

@@ -82,13 +82,14 @@ var bodies = map[Kind]func() Body{
 type (
 	// SessionCreated opens a journal. It is always event 1.
 	SessionCreated struct {
-		Title     string `json:"title"`
-		Agent     string `json:"agent"`
-		Workspace string `json:"workspace"`
-		Preset    string `json:"preset"`
-		Rules     []Rule `json:"rules"`
-		Policy    Policy `json:"policy"`
-		OwnerID   string `json:"owner_id"`
+		Title       string `json:"title"`
+		Agent       string `json:"agent"`
+		Workspace   string `json:"workspace"`
+		WorkspaceID string `json:"workspace_id,omitempty"` // the mark in the folder (WSP-1)
+		Preset      string `json:"preset"`
+		Rules       []Rule `json:"rules"`
+		Policy      Policy `json:"policy"`
+		OwnerID     string `json:"owner_id"`
 		// Limits are those that were asked for; null: the default ones.
 		Limits *Limits `json:"limits"`
 	}

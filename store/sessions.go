@@ -112,7 +112,7 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 		if !first {
 			return errReplay
 		}
-		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner, Limits: n.Limits}
+		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, WorkspaceID: n.WorkspaceID, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner, Limits: n.Limits}
 		if err := l.append(ctx, journal.User(owner), created); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -19,7 +20,7 @@ const (
 	CheckCalls       = "calls"       // so do its calls
 	CheckProjections = "projections" // and the other tables
 	CheckRecoveries  = "recoveries"  // one row for each step.recovered (REC-4)
-	CheckReceipts    = "receipts"    // each names an event that is there and says the same (ADM-1)
+	CheckReceipts    = "receipts"    // each names an event that is there and says the same; none is missing (ADM-1)
 	CheckBlobs       = "blobs"       // none missing, changed or left over (JRN-6)
 	CheckClaims      = "claims"      // claim and execution id are one fact (LEA-10); nothing is in the air without one
 )
@@ -84,12 +85,9 @@ func (s *Store) Verify(ctx context.Context, o VerifyOptions) (Report, error) {
 		v.checks[name] = &Check{Name: name}
 	}
 	if o.Session != "" {
-		err = v.session(ctx, o.Session)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = journal.Errorf(journal.NotFound, "There is no session %s.", o.Session).Typed("no-such-session")
-		}
-	} else {
-		err = v.all(ctx)
+		err = v.only(ctx, o.Session)
+	} else if err = v.all(ctx); err == nil {
+		err = v.orphans(ctx)
 	}
 	err = errors.Join(err, sc.close())
 	for _, name := range checkNames() {
@@ -116,6 +114,18 @@ func (v *verifier) fault(check, format string, args ...any) {
 }
 
 func (v *verifier) checked(check string, n int) { v.checks[check].Checked += n }
+
+// only verifies one session, or what is left of it.
+func (v *verifier) only(ctx context.Context, id string) error {
+	err := v.session(ctx, id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if found, err := v.remains(ctx, id); found || err != nil {
+		return err
+	}
+	return journal.Errorf(journal.NotFound, "There is no session %s.", id).Typed("no-such-session")
+}
 
 // all verifies each session, a page of ids at a time.
 func (v *verifier) all(ctx context.Context) error {
@@ -145,7 +155,7 @@ func (v *verifier) session(ctx context.Context, id string) error {
 		return err
 	}
 	err := v.s.read(ctx, func(q querier) error {
-		one := &verification{v: v, q: q.(reader), id: id, proposed: map[string]bool{}, blobs: map[string]bool{}}
+		one := &verification{v: v, q: q.(reader), id: id, proposed: map[string]bool{}, digests: map[string]string{}, blobs: map[string]bool{}}
 		return one.run(ctx)
 	})
 	return errors.Join(err, v.scratch.rollback(ctx))
@@ -160,7 +170,9 @@ type verification struct {
 	st       journal.State
 	last     int64 // the last seq
 	proposed map[string]bool
+	created  int64                       // when the session was
 	receipts map[int64][]verifiedReceipt // by seq, until their event came
+	digests  map[string]string           // of the requests, as they were asked
 	blobs    map[string]bool             // by sum: named by an event
 	broken   bool                        // an event couldn't be applied: there is nothing to compare
 }
@@ -189,7 +201,8 @@ func (o *verification) run(ctx context.Context) error {
 		}
 	}
 	o.compareState()
-	o.leftOver()
+	o.leftOverReceipts()
+	o.leftOverBlobs()
 	return nil
 }
 
@@ -206,10 +219,7 @@ func (o *verification) compareState() {
 	}
 	at := runnable(&o.st)
 	want := sql.NullInt64{Valid: at != nil, Int64: o.st.RunnableAt}
-	for _, c := range []struct {
-		column    string
-		have, got any
-	}{
+	o.compareColumns([]column{
 		{"state", o.row.State, string(state)},
 		{"base", o.row.Base, string(o.st.Base)},
 		{"needs", o.row.Needs, string(o.st.Needs())},
@@ -220,9 +230,41 @@ func (o *verification) compareState() {
 		{"agent", o.row.Agent, o.st.Agent},
 		{"workspace", o.row.Workspace, o.st.Workspace},
 		{"updated_at", o.row.UpdatedAt, o.st.UpdatedAt},
-	} {
+	})
+}
+
+// firstRules is the version of the rules that a session is made with. No event of
+// this build changes them, so it is that of every session.
+const firstRules = 1
+
+// compareCreated compares what the row has of the session's creation.
+func (o *verification) compareCreated(c *journal.SessionCreated) error {
+	rules, err1 := journal.Encode(c.Rules)
+	policy, err2 := journal.Encode(c.Policy)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("encode the rules of %s: %w", o.id, err)
+	}
+	o.compareColumns([]column{
+		{"owner_id", o.row.OwnerID, c.OwnerID},
+		{"workspace_id", o.row.WorkspaceID, cmp.Or(c.WorkspaceID, o.row.WorkspaceID)}, // an older build didn't journal it
+		{"preset", o.row.Preset, c.Preset},
+		{"rules", o.row.Rules, string(rules)},
+		{"policy", o.row.Policy, string(policy)},
+		{"rules_version", o.row.RulesVersion, int64(firstRules)},
+	})
+	return nil
+}
+
+// column is a value of a session's row and what its journal makes of it.
+type column struct {
+	name      string
+	have, got any
+}
+
+func (o *verification) compareColumns(columns []column) {
+	for _, c := range columns {
 		if c.have != c.got {
-			o.v.fault(CheckState, "%s: %s is %v; its journal says %v", o.id, c.column, shown(c.have), shown(c.got))
+			o.v.fault(CheckState, "%s: %s is %v; its journal says %v", o.id, c.name, shown(c.have), shown(c.got))
 		}
 	}
 }

@@ -13,51 +13,6 @@ import (
 	"holdfast/journal"
 )
 
-type verifiedReceipt struct {
-	receiptRow
-	Owner string `db:"owner_id"`
-	Key   string `db:"idem_key"`
-}
-
-func (o *verification) loadReceipts(ctx context.Context) error {
-	o.receipts = map[int64][]verifiedReceipt{}
-	var rows []verifiedReceipt
-	if err := o.q.all(ctx, &rows, "SELECT "+receiptColumns+", owner_id, idem_key FROM receipt WHERE session_id = ?", o.id); err != nil {
-		return err
-	}
-	o.v.checked(CheckReceipts, len(rows))
-	for _, r := range rows {
-		if r.Owner != o.row.OwnerID {
-			o.v.fault(CheckReceipts, "%s: the receipt for the key %q is of %s, the session of %s", o.id, r.Key, r.Owner, o.row.OwnerID)
-		}
-		o.receipts[r.Seq] = append(o.receipts[r.Seq], r)
-	}
-	return nil
-}
-
-// meet strikes out the receipts that an event fulfils.
-func (o *verification) meet(ev *journal.Event, body journal.Body) {
-	var left []verifiedReceipt
-	for _, r := range o.receipts[ev.Seq] {
-		var op journal.Operation
-		var subject string
-		switch b := body.(type) {
-		case *journal.SessionCreated:
-			op, subject = journal.OpCreateSession, o.id
-		case *journal.PromptAdmitted:
-			op, subject = journal.OpCreatePrompt, b.PromptID
-		case *journal.PermissionReplied:
-			op, subject = journal.OpDecide, b.ID
-		}
-		if journal.Operation(r.Operation) != op || r.Subject != subject {
-			left = append(left, r)
-		}
-	}
-	if delete(o.receipts, ev.Seq); len(left) > 0 {
-		o.receipts[ev.Seq] = left
-	}
-}
-
 // loadBlobs hashes each blob of the session, a few at a time.
 func (o *verification) loadBlobs(ctx context.Context) error {
 	for after := ""; ; {
@@ -120,13 +75,8 @@ func (o *verification) refer(ev *journal.Event, body journal.Body) {
 	}
 }
 
-// leftOver reports the receipts and blobs that no event named.
-func (o *verification) leftOver() {
-	for seq, rs := range o.receipts {
-		for _, r := range rs {
-			o.v.fault(CheckReceipts, "%s: the receipt for the key %q (%s) names #%d, which isn't there or says something else", o.id, r.Key, r.Operation, seq)
-		}
-	}
+// leftOverBlobs reports the blobs that no event named.
+func (o *verification) leftOverBlobs() {
 	for sum, named := range o.blobs {
 		if !named {
 			o.v.fault(CheckBlobs, "%s: no event names the blob %s", o.id, sum)
@@ -188,11 +138,15 @@ func (o *verification) event(ctx context.Context, ev *journal.Event, sum int64) 
 		o.broken = true
 		return nil //nolint:nilerr // the fault is the finding; the others are still looked for
 	}
-	if c, ok := body.(*journal.SessionCreated); ok && c.OwnerID != o.row.OwnerID {
-		o.v.fault(CheckState, "%s: owner_id is %s; its journal says %s", o.id, o.row.OwnerID, c.OwnerID)
-	}
 	o.refer(ev, body)
-	o.meet(ev, body)
+	if err := o.meet(ctx, ev, body); err != nil {
+		return err
+	}
+	if c, ok := body.(*journal.SessionCreated); ok {
+		if err := o.compareCreated(c); err != nil {
+			return err
+		}
+	}
 	if !o.intended(ev, body) || o.broken {
 		return nil
 	}

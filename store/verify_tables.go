@@ -120,7 +120,7 @@ func (o *verification) compare(p projected, live, rebuilt map[string]tableRow) {
 		}
 		for i, column := range p.columns {
 			if have[i] != want[i] {
-				o.v.fault(p.check, "%s: %s %s: %s is %s; the journal says %s", o.id, p.name, key, column, journal.Cut(have[i], 80), journal.Cut(want[i], 80))
+				o.v.fault(p.check, "%s: %s %s: %s is %s; the journal says %s", o.id, p.name, key, column, shownCell(have[i]), shownCell(want[i]))
 			}
 		}
 	}
@@ -185,12 +185,18 @@ func (p projected) page(ctx context.Context, db selects, out map[string]tableRow
 	return last, n, rows.Err()
 }
 
+// null is no value: not the text "null", for no text of a table has a NUL.
+const null = "\x00null"
+
+// shownCell bounds a value in a fault's text.
+func shownCell(s string) string { return journal.Cut(strings.TrimPrefix(s, "\x00"), 80) }
+
 // asText makes values of both drivers comparable.
 func asText(v any) string {
 	var s string
 	switch v := v.(type) {
 	case nil:
-		return "null"
+		return null
 	case []byte:
 		s = string(v)
 	case string:

@@ -144,6 +144,18 @@ func TestVerify_NamesEachDamage(t *testing.T) {
 		{"a receipt of something else", store.CheckReceipts, "says something else", exec("UPDATE receipt SET subject_id = 'inp_other' WHERE session_id = ? AND operation = 'prompts.create' AND seq = 2")},
 		{"a decision's receipt of something else", store.CheckReceipts, "permissions.decide", exec("UPDATE receipt SET seq = seq + 1 WHERE session_id = ? AND operation = 'permissions.decide'")},
 		{"a receipt of somebody else", store.CheckReceipts, "is of", exec("UPDATE receipt SET owner_id = 'usr_other' WHERE session_id = ? AND operation = 'sessions.create'")},
+		{"a prompt without its receipt", store.CheckReceipts, "its receipt is missing", exec("DELETE FROM receipt WHERE session_id = ? AND operation = 'prompts.create' AND seq = 2")},
+		{"a session without its receipt", store.CheckReceipts, "#1 (session.created) was accepted", exec("DELETE FROM receipt WHERE session_id = ? AND operation = 'sessions.create'")},
+		{"a prompt's hash", store.CheckReceipts, "isn't that of #2", exec("UPDATE receipt SET payload_sha256 = '" + journal.Hash("x") + "' WHERE session_id = ? AND operation = 'prompts.create' AND seq = 2")},
+		{"a long prompt's hash", store.CheckReceipts, "which isn't that of #", exec("UPDATE receipt SET payload_sha256 = '" + journal.Hash("x") + "' WHERE session_id = ? AND subject_id IN (SELECT id FROM input WHERE state = 'withdrawn')")},
+		{"a decision's hash", store.CheckReceipts, "isn't that of", exec("UPDATE receipt SET payload_sha256 = '" + journal.Hash("x") + "' WHERE session_id = ? AND operation = 'permissions.decide'")},
+		{"no hash at all", store.CheckReceipts, "has the hash x", exec("UPDATE receipt SET payload_sha256 = 'x' WHERE session_id = ? AND operation = 'sessions.create'")},
+		{"a receipt's time", store.CheckReceipts, "is of 7", exec("UPDATE receipt SET created_at = 7 WHERE session_id = ? AND operation = 'sessions.create'")},
+		{"another preset", store.CheckState, "preset is workspace", exec("UPDATE session SET preset = 'workspace' WHERE id = ?")},
+		{"other rules", store.CheckState, "rules is", exec(`UPDATE session SET rules = '[{"permission":"shell","pattern":"*","action":"allow"}]' WHERE id = ?`)},
+		{"another policy", store.CheckState, "policy is", exec("UPDATE session SET policy = replace(policy, 'false', 'true') WHERE id = ?")},
+		{"another version of the rules", store.CheckState, "rules_version is 7", exec("UPDATE session SET rules_version = 7 WHERE id = ?")},
+		{"another workspace's mark", store.CheckState, "workspace_id is wsp_2", exec("UPDATE session SET workspace_id = 'wsp_2' WHERE id = ?")},
 		{"a call's state", store.CheckCalls, "state is succeeded", exec("UPDATE call SET state = 'succeeded' WHERE session_id = ? AND state = 'unknown'")},
 		{"a call from nowhere", store.CheckCalls, "isn't in the journal", exec("UPDATE call SET id = 'call_other' WHERE session_id = ? AND state = 'unknown'")},
 		{"a missing blob", store.CheckBlobs, "is missing", exec("DELETE FROM blob WHERE session_id = ?")},
@@ -211,4 +223,86 @@ func TestVerify_NamesWhatIsInTheAirWithoutAClaim(t *testing.T) {
 			t.Errorf("got %+v", report)
 		}
 	})
+}
+
+// What can't be told of a receipt is no fault: a text that was masked isn't what
+// was sent. What can be is told, however it was sent.
+//
+// proves ADM-1 ADM-3 ADM-6
+func TestVerify_ReceiptsOfWhatWasMasked(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.OpenUnchecked(t, func(o *store.Options) { o.Secrets = []string{"hunter2!"} })
+		r := storetest.MustRun(t, s, "w")
+		for _, text := range []string{"say hunter2!", "say " + journal.Hidden, "two\r\nlines", "e\u0301", string(make40k()) + "hunter2!"} {
+			storetest.MustPrompt(t, s, r.Owner, r.Session, text, journal.Queue)
+		}
+		_, ask := r.MustAsk(t, s)
+		_, err := s.Decide(t.Context(), r.Owner, ask, store.Decision{Reply: journal.ReplyReject, Message: "no", Digest: "d1", NeedDigest: true, Key: "k-" + ask})
+		must(t, err)
+		made := storetest.MustSession(t, s, r.Owner, func(n *store.NewSession) {
+			n.Given = "work"
+			n.Prompt = &store.PromptInput{Text: "go", Delivery: journal.Queue}
+		})
+		report, err := s.Verify(t.Context(), store.VerifyOptions{})
+		must(t, err)
+		if !report.OK() {
+			t.Fatalf("got %+v", report)
+		}
+		// The first prompt of that session has the session's receipt; a later one has its own.
+		if n := db.MustExec(t, db.SQL(t), "DELETE FROM receipt WHERE session_id = ?", made.ID); n != 1 {
+			t.Fatalf("it had %d receipts", n)
+		}
+		report, err = s.Verify(t.Context(), store.VerifyOptions{})
+		must(t, err)
+		if c := report.Check(store.CheckReceipts); c.Found != 1 || !strings.Contains(c.Faults[0], made.ID+": #1") {
+			t.Errorf("got %+v", c)
+		}
+	})
+}
+
+// What is left of a session whose row is gone is found, although nothing leads to it.
+//
+// proves JRN-4 JRN-6
+func TestVerify_NamesWhatHasNoSession(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.OpenUnchecked(t)
+		gone, live := rich(t, s), storetest.MustRun(t, s, "w")
+		live.MustDispatched(t, s, journal.EffectRead)
+		raw := db.SQL(t)
+		withoutKeys(t, db, raw, "DELETE FROM session WHERE id = '"+gone.Session+"'")
+		withoutKeys(t, db, raw, "UPDATE claim SET session_id = 'ses_claimed' WHERE session_id = '"+live.Session+"'")
+		withoutKeys(t, db, raw, "UPDATE session SET execution_id = NULL WHERE id = '"+live.Session+"'")
+		for _, o := range []store.VerifyOptions{{MaxFaults: 100}, {MaxFaults: 100, Session: gone.Session}} {
+			report, err := s.Verify(t.Context(), o)
+			must(t, err)
+			for check, tables := range map[string][]string{
+				store.CheckState: {"event"}, store.CheckBlobs: {"blob"}, store.CheckReceipts: {"receipt"}, store.CheckCalls: {"call"}, store.CheckRecoveries: {"recovery"},
+				store.CheckProjections: {"input", "message", "call_output", "request", "attempt"},
+			} {
+				text := strings.Join(report.Check(check).Faults, "\n")
+				for _, table := range tables {
+					if strings.Count(text, gone.Session+": there are rows of it in "+table+",") != 1 {
+						t.Errorf("%s: %s says %q", table, check, text)
+					}
+				}
+			}
+			if text := strings.Join(report.Check(store.CheckClaims).Faults, "\n"); (o.Session == "") != strings.Contains(text, "ses_claimed") {
+				t.Errorf("claims: %q", text)
+			}
+		}
+		_, err := s.Verify(t.Context(), store.VerifyOptions{Session: "ses_none"})
+		storetest.WantCode(t, err, journal.NotFound)
+	})
+}
+
+// withoutKeys changes a database from outside, past its foreign keys.
+func withoutKeys(t *testing.T, db *storetest.DB, raw *sql.DB, query string) {
+	t.Helper()
+	if db.Name == "postgres" { // SQLite has them for who asks for them
+		query = "SET session_replication_role = replica; " + query + "; SET session_replication_role = DEFAULT"
+	}
+	_, err := raw.ExecContext(t.Context(), query)
+	must(t, err)
 }
