@@ -42,7 +42,7 @@ type Entry struct {
 	Output *Output
 	Live   *LiveOutput // of the call that this entry started
 	Piece  bool        // a piece of output: a row without anything to read, since its call's box shows it
-	Raw    string // of an event that this build doesn't know
+	Raw    string      // of an event that this build doesn't know
 }
 
 // EntryID is the id of an entry's row.
