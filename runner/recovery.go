@@ -63,7 +63,7 @@ func (r *Runner) Sweep(ctx context.Context) {
 // keep the rest from being found.
 func eachPage[T any](ctx context.Context, list func(ctx context.Context, after T, limit int) ([]T, error), do func([]T)) error {
 	var last T
-	for {
+	for ctx.Err() == nil { // the server doesn't stop
 		page, err := list(ctx, last, sweepBatch)
 		if err != nil {
 			return err
@@ -72,10 +72,11 @@ func eachPage[T any](ctx context.Context, list func(ctx context.Context, after T
 			last = page[len(page)-1]
 			do(page)
 		}
-		if len(page) < sweepBatch || ctx.Err() != nil {
-			return nil
+		if len(page) < sweepBatch {
+			break
 		}
 	}
+	return nil
 }
 
 // recoverAll recovers what a sweep has found, several at once, and counts what failed.
