@@ -156,6 +156,26 @@ func TestUnsent_FormsAndRestore(t *testing.T) {
 	})
 }
 
+func TestUnsent_NewMission(t *testing.T) {
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	b := w.tab(t, w.alice)
+	b.open("/sessions/new").page()
+	_, fields := b.fields(`[data-testid="new-session-form"]`, vals("prompt", "a long mission", "workspace", "/srv/x"))
+	if b.post("/sessions/new/unsent", fields).status != http.StatusSeeOther {
+		t.Fatalf("got %d", b.status)
+	}
+	b.follow().page().want(http.StatusOK, "Your text is kept. It was not sent.", "It is never sent by itself")
+	_, fields = b.fields(`[data-testid="new-session-form"]`, vals("workspace", "/srv/x"))
+	if strings.TrimSpace(fields.Get("prompt")) != "a long mission" {
+		t.Errorf("the form holds %q", fields.Get("prompt"))
+	}
+	b.post("/sessions", fields).follow().page().want(http.StatusOK, "a long mission")
+	_, fields = b.open("/sessions/new").fields(`[data-testid="new-session-form"]`, nil)
+	if strings.TrimSpace(fields.Get("prompt")) != "" {
+		t.Errorf("sent, and still kept: %q", fields.Get("prompt"))
+	}
+}
+
 func TestSeen_MarkerAfterTheLastSeenEntry(t *testing.T) {
 	w := newWorld(t, storetest.New(t, "sqlite"))
 	r := w.run(t, w.alice)

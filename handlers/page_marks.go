@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -64,6 +65,14 @@ func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return seeOther(c, to)
+}
+
+// forgetUnsent drops what was kept of a text that has been sent now. If that
+// fails it stays, and the person can take it away.
+func (s *Server) forgetUnsent(c *fiber.Ctx, place string) {
+	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place); err != nil {
+		s.log.Warn("forget what was kept of a sent text", slog.String("request_id", requestID(c)), slog.Any("error", err))
+	}
 }
 
 type pulseJSON struct {

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -214,10 +213,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	// What was kept of it is sent now. If this fails it stays, and can be taken away.
-	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, id); err != nil {
-		s.log.Warn("forget what was kept of a sent message", slog.String("request_id", requestID(c)), slog.Any("error", err))
-	}
+	s.forgetUnsent(c, id)
 	n := noticeRecorded
 	if r.Replayed {
 		n = noticeAlready

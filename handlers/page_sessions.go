@@ -112,6 +112,11 @@ func (s *Server) newSession(c *fiber.Ctx) error {
 	if len(last) > 0 {
 		p.Workspace, p.Agent, p.Preset = last[0].State.Workspace, last[0].State.Agent, last[0].Rules.Preset
 	}
+	unsent, err := s.store.Unsent(c.UserContext(), current(c).User.ID, store.NewMission)
+	if err != nil {
+		return err
+	}
+	p.Text, p.KeptAt = unsent.Text, unsent.UpdatedAt
 	return s.drawNewSession(c, http.StatusOK, p)
 }
 
@@ -202,6 +207,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	s.forgetUnsent(c, store.NewMission)
 	n := noticeRecorded
 	if replayed {
 		n = noticeAlready

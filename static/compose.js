@@ -8,6 +8,8 @@
   const hf = window.holdfast;
   const live = $('live');
 
+  for (const el of document.querySelectorAll('.manual-only')) el.hidden = true; // a script does it
+
   // ---- sending
 
   if (live) {

@@ -386,7 +386,6 @@
     source().hold(false);
   });
   $('try-now').addEventListener('click', () => source().now());
-  for (const el of document.querySelectorAll('.manual-only')) el.hidden = true;
 
   // Earlier entries come in place; the first of them takes the focus.
   document.addEventListener('click', async (e) => {

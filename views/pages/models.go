@@ -207,6 +207,7 @@ type NewSession struct {
 	Frame
 	Key       string
 	Text      string
+	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
 	Workspace string
 	Agent     string
 	Preset    string
