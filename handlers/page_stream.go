@@ -45,14 +45,14 @@ func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *sto
 	entries := components.Entries(windowOf(snap, v))
 	out := make([]streamMessage, 0, len(entries))
 	for _, e := range entries {
-		html, err := drawn(ctx, components.JournalRow(e, snap.Session.Now))
+		html, err := drawn(ctx, components.JournalRow(e, snap.Session.Now)) //nolint:contextcheck // a component gets the context when it is drawn
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, streamMessage{e.Seq, "row", html})
 	}
 	last := &out[len(out)-1]
-	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap)))
+	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap))) //nolint:contextcheck // as above
 	if err != nil {
 		return nil, err
 	}

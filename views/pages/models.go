@@ -269,7 +269,7 @@ func (p Session) liveAttributes() templ.Attributes {
 	}
 	return templ.Attributes{
 		"id": "live", "hx-ext": "sse", "sse-connect": fmt.Sprintf("%s/stream?after=%d", p.S.Path(), p.S.LastSeq), "sse-close": "gone",
-		"data-now": fmt.Sprint(p.S.Now), "data-session": p.S.Path(), "data-seen": fmt.Sprint(p.Seen), "data-announce": p.Frame.Announce,
+		"data-now": fmt.Sprint(p.S.Now), "data-session": p.S.Path(), "data-seen": fmt.Sprint(p.Seen), "data-announce": p.Announce,
 	}
 }
 
