@@ -112,8 +112,8 @@ func TestRunner_StopHoldsTheQueueUntilContinue(t *testing.T) {
 		b := setup(t, s)
 		b.fifo("gate")
 		first := b.start()
-		id := b.session(steps("echo begun >> log; read x < gate; echo never >> log", "echo b >> log"))
-		b.untilKind(id, journal.KindCallDispatched, 1)
+		id := b.session(steps("echo begun >> log; echo begun; read x < gate; echo never >> log", "echo b >> log"))
+		b.untilKind(id, journal.KindCallOutput, 1) // it has begun: a stop before that is another matter
 		b.submit(id, steps("echo q >> log"), journal.Queue)
 		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
 			t.Fatal(err)
