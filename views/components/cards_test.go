@@ -1,7 +1,6 @@
 package components_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,28 +10,17 @@ import (
 
 	"holdfast/journal"
 	"holdfast/views/components"
+	"holdfast/views/internal/fixtures"
 )
 
 func request(t *testing.T, command string, more map[string]any) *journal.Request {
 	t.Helper()
-	m := map[string]any{"tool": "shell", "command": command, "command_bytes": len(command), "directory": "/srv/work", "effect": "effect"}
-	for k, v := range more {
-		m[k] = v
-	}
-	meta, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &journal.Request{ID: "per_1", SessionID: "ses_1", Permission: "shell", Resources: []string{command}, Digest: "d1", Metadata: meta, State: journal.RequestPending, AskedAt: now, AskedSeq: 9}
+	return fixtures.Request(command, more)
 }
 
 func callOf(t *testing.T, command string) *journal.Call {
 	t.Helper()
-	in, err := json.Marshal(map[string]any{"command": command, "shell": "sh"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &journal.Call{ID: "call_1", Tool: "shell", Input: in, ProposedSeq: 8, DispatchedAt: now, EndedAt: now}
+	return fixtures.Call(command)
 }
 
 // Nobody can allow what they can't read: the buttons stand only where the whole payload does.

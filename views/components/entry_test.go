@@ -1,7 +1,6 @@
 package components_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,104 +10,35 @@ import (
 
 	"holdfast/journal"
 	"holdfast/views/components"
+	"holdfast/views/internal/fixtures"
 )
-
-// everyKind has one body of each kind that this build knows, with what its row must say.
-func everyKind() []struct {
-	actor journal.Actor
-	body  journal.Body
-	says  string
-} {
-	type row = struct {
-		actor journal.Actor
-		body  journal.Body
-		says  string
-	}
-	user, agent, server := journal.User(me.ID), journal.Agent(), journal.Server()
-	two := 2
-	return []row{
-		{user, &journal.SessionCreated{Agent: "runbook", Workspace: "/srv/work"}, "You started this session agent runbook in /srv/work"},
-		{user, &journal.SessionRenamed{Title: "Other"}, "Renamed to “Other”"},
-		{user, &journal.SessionArchived{}, "You archived this session"},
-		{server, &journal.SessionBlocked{Cause: journal.BlockWorkspace, Detail: "It is gone."}, "Waiting for a workspace It is gone."},
-		{server, &journal.SessionUnblocked{}, "The cause is gone"},
-		{user, &journal.PromptAdmitted{PromptID: "inp_1", Delivery: journal.Queue, Text: journal.T("do it")}, "You queued a message “do it”"},
-		{server, &journal.PromptPromoted{PromptID: "inp_1", Delivery: journal.Steer}, "You steered the turn the whole text"},
-		{user, &journal.PromptWithdrawn{PromptID: "inp_1"}, "You withdrew a message"},
-		{server, &journal.TurnStarted{Cause: journal.CausePrompt}, "A turn started"},
-		{server, &journal.TurnStarted{Cause: journal.CauseContinuation}, "The turn goes on"},
-		{agent, &journal.TurnEnded{Outcome: journal.Completed}, "The turn finished"},
-		{agent, &journal.TurnEnded{Outcome: journal.Failed, Reason: "Step 2 failed"}, "The turn failed Step 2 failed"},
-		{user, &journal.TurnEnded{Outcome: journal.Stopped, Reason: "rejected"}, "The turn was stopped by you, because a request was rejected"},
-		{server, &journal.TurnEnded{Outcome: journal.Interrupted}, "because the server was stopped"},
-		{server, &journal.TurnEnded{Outcome: journal.LimitReach, Limit: "wall_s"}, "at its time limit"},
-		{user, &journal.ContinuationRequested{Limits: &journal.Limits{Steps: 200}}, "You continued the session step limit now 200 steps"},
-		{agent, &journal.StepStarted{Step: journal.Step{Name: "Build", Index: 2, Of: 5}}, "Step 2 of 5: Build"},
-		{agent, &journal.PlanUpdated{Plan: []journal.PlanItem{{State: journal.PlanDone}, {}}}, "The plan changed 1 of 2 done"},
-		{agent, &journal.MessageDelta{MessageID: "msg_9", Text: journal.T("partial")}, "is writing; this is not complete partial"},
-		{agent, &journal.MessageCompleted{MessageID: "msg_8", Part: journal.PartText, Text: journal.T("whole")}, "Agent whole"},
-		{agent, &journal.AttemptPrepared{Model: "m-1"}, "prepared m-1"},
-		{agent, &journal.AttemptDispatched{}, "The request was sent"},
-		{agent, &journal.AttemptReceiving{}, "The answer began"},
-		{agent, &journal.AttemptSettled{Usage: journal.Usage{InputTokens: 7, OutputTokens: 9}}, "7 tokens in, 9 out"},
-		{agent, &journal.AttemptFailed{Error: "busy"}, "did not take the request busy"},
-		{server, &journal.AttemptUnknown{}, "is not known it was not sent again"},
-		{user, &journal.AttemptResolved{Outcome: journal.AttemptAbandon, By: me.ID, Then: journal.ThenStay}, "You gave the request up and chose to stay stopped"},
-		{agent, &journal.CallProposed{CallID: "call_1", Tool: "shell", Input: json.RawMessage(`{"command":"make deploy"}`), Effect: journal.EffectEffect}, "The agent proposed make deploy it may change something"},
-		{agent, &journal.CallDispatched{CallID: "call_1", N: 2, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule, Text: "shell make *"}}, "Started make deploy for the 2nd time, allowed by the rule shell make *"},
-		{agent, &journal.CallDispatched{CallID: "call_1", N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByPerson, ID: me.ID}}, "Started make deploy allowed by you"},
-		{agent, &journal.CallOutput{CallID: "call_1", Stream: "stderr", Text: journal.T("oh"), Dropped: 5}, ""},
-		{agent, &journal.CallSettled{CallID: "call_1", State: journal.CallFailed, ExitCode: &two, Reason: "timeout"}, "Failed: make deploy exit 2"},
-		{server, &journal.CallUnknown{CallID: "call_1", Since: now}, "The outcome of make deploy is not known"},
-		{server, &journal.CallEvidence{CallID: "call_1", Evidence: journal.Evidence{Text: "seen"}}, "Late evidence about make deploy seen"},
-		{user, &journal.CallResolved{CallID: "call_1", Outcome: journal.InPart, By: me.ID, Evidence: "I looked", Then: journal.ThenContinue}, "You reconciled make deploy: it happened in part and chose to continue I looked"},
-		{agent, &journal.PermissionAsked{ID: "per_1", Tool: journal.ToolRef{CallID: "call_1"}, Permission: "shell", Metadata: json.RawMessage(`{"command":"make deploy"}`)}, "Asked for a decision: run this command make deploy Read the request"},
-		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject, By: me.ID, Message: "not now"}, "You denied it Read the request not now"},
-		{user, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyOnce, By: "usr_other"}, "Another person allowed it once"},
-		{server, &journal.PermissionCancelled{ID: "per_1", Reason: "interrupted"}, "ended without an answer interrupted"},
-		{user, &journal.InterruptRequested{By: me.ID, Mode: journal.InterruptNow}, "You asked to stop now"},
-		{server, &journal.StepRecovered{Phase: journal.PhaseUncertain, Calls: []journal.RecoveredCall{{CallID: "call_1", Became: journal.CallIsUnknown}}}, "was lost recorded by the server 1 operation had no recorded result. Nothing was repeated."},
-		{server, &journal.LimitReached{Limit: "steps", Value: 100}, "Reached the step limit 100 steps"},
-	}
-}
 
 func window(t *testing.T, bodies ...journal.Body) components.Window {
 	t.Helper()
-	w := components.Window{
-		SessionID: "ses_1", Viewer: me, Now: now, Texts: map[string]string{"inp_1": "the whole text"},
-		Calls: map[string]*journal.Call{"call_1": {ID: "call_1", Tool: "shell", Input: json.RawMessage(`{"command":"make deploy"}`)}},
-	}
-	for i, b := range bodies {
-		data, err := journal.Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Events = append(w.Events, journal.Event{Seq: int64(i + 1), Kind: b.Kind(), Version: 1, Time: now, Actor: journal.Agent(), Data: data})
-	}
-	return w
+	return fixtures.Window(bodies...)
 }
 
 // proves JRN-7
 func TestEntries_EveryKind(t *testing.T) {
 	t.Parallel()
 	seen := map[journal.Kind]bool{}
-	for _, tt := range everyKind() {
-		seen[tt.body.Kind()] = true
-		w := window(t, tt.body)
-		w.Events[0].Actor = tt.actor
+	for _, tt := range fixtures.EveryKind() {
+		seen[tt.Body.Kind()] = true
+		w := window(t, tt.Body)
+		w.Events[0].Actor = tt.Actor
 		doc := render(t, components.JournalRow(components.Entries(w)[0], now))
 		row := doc.Find("li#j-1")
-		if got := text(row.Find(".body")); !strings.Contains(solid(got), solid(tt.says)) {
-			t.Errorf("%s: says %q, want %q", tt.body.Kind(), got, tt.says)
+		if got := text(row.Find(".body")); !strings.Contains(solid(got), solid(tt.Says)) {
+			t.Errorf("%s: says %q, want %q", tt.Body.Kind(), got, tt.Says)
 		}
 		if _, hidden := row.Attr("hidden"); hidden {
-			if tt.body.Kind() != journal.KindCallOutput {
-				t.Errorf("%s: nothing is to be seen", tt.body.Kind())
+			if tt.Body.Kind() != journal.KindCallOutput {
+				t.Errorf("%s: nothing is to be seen", tt.Body.Kind())
 			}
 			continue
 		}
 		if row.Find("svg.ico").Length() == 0 || row.Find(`a[href="#j-1"]`).Length() != 1 || row.Find("time[datetime]").Length() == 0 {
-			t.Errorf("%s: the row has no shape, link or time", tt.body.Kind())
+			t.Errorf("%s: the row has no shape, link or time", tt.Body.Kind())
 		}
 	}
 	for kind := range journalKinds(t) {
@@ -116,11 +46,7 @@ func TestEntries_EveryKind(t *testing.T) {
 			t.Errorf("no row is drawn for %s", kind)
 		}
 	}
-	strange := components.Entries(components.Window{Now: now, Events: []journal.Event{
-		{Seq: 7, Kind: "weather.changed", Version: 1, Data: json.RawMessage(`{"to":"<b>rain</b>"}`)},
-		{Seq: 8, Kind: journal.KindTurnEnded, Version: 9, Data: json.RawMessage(`{}`)},
-		{Seq: 9, Kind: journal.KindTurnEnded, Version: 1, Data: json.RawMessage(`{"outcome":7}`)},
-	}})
+	strange := components.Entries(fixtures.Strange())
 	for i, want := range []string{"weather.changed", "turn.ended (version 9)", "turn.ended"} {
 		doc := render(t, components.JournalRow(strange[i], now))
 		if got := text(doc.Find(".who")); !strings.Contains(got, want) || doc.Find("b").Length() != 0 {
