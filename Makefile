@@ -44,10 +44,10 @@ cc:
 	@command -v "$${CC:-gcc}" >/dev/null || scripts/apt-install gcc libc6-dev
 
 .PHONY: dev
-dev: ## serve, and start again at each change of a page, its style or a script
+dev: ## serve, and start again at each change of a page, its style or a script; all components at /dev/components
 	@scripts/npm run --silent pages
 	@node_modules/.bin/tailwindcss --input views/app.css --output static/app.css --watch=always & css=$$!; trap 'kill $$css' EXIT; \
-	$(GO) tool templ generate --watch --watch-pattern='$(WATCHED)' --proxy=http://127.0.0.1:8080 --cmd='$(GO) run .'
+	$(GO) tool templ generate --watch --watch-pattern='$(WATCHED)' --proxy=http://127.0.0.1:8080 --cmd='$(GO) run -tags dev .'
 
 .PHONY: generate
 generate: ## write the generated files: Go of templates, stylesheet, vendored scripts
@@ -75,9 +75,10 @@ fmt-check: ## fail if a source is not formatted
 	[[ -z $$bad ]] || { printf 'not formatted (make fmt):\n%s\n' "$$bad" >&2; exit 1; }
 
 .PHONY: vet
-vet: ## go vet, also of what only the crash suite compiles
+vet: ## go vet, also of what only the crash suite or development compiles
 	$(GO) vet ./...
 	$(GO) vet -tags crashpoints ./...
+	$(GO) vet -tags dev ./...
 
 .PHONY: lint
 lint: ## golangci-lint with the rules of .golangci.yml
@@ -90,6 +91,10 @@ test: ## all tests on SQLite and PostgreSQL, and in Chromium (installed by apt i
 .PHONY: race
 race: cc ## the same under the race detector
 	CGO_ENABLED=1 scripts/chromium -- scripts/postgres -- $(GOTEST) $(BOTH) $(PAGES) -- $(RACE) -count=1 -timeout=30m ./...
+
+.PHONY: components
+components: ## the page of all components, which only builds for development have
+	$(GOTEST) -- -count=1 -tags dev -run TestDevComponents ./handlers
 
 .PHONY: browser
 browser: ## the pages in Chromium alone

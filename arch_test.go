@@ -160,7 +160,7 @@ func goList(t *testing.T, goos, tags string) []pkgInfo {
 
 func TestArchitecture_Imports(t *testing.T) {
 	t.Parallel()
-	for _, build := range []struct{ goos, tags string }{{"linux", ""}, {"linux", "crashpoints"}, {"darwin", ""}} {
+	for _, build := range []struct{ goos, tags string }{{"linux", ""}, {"linux", "crashpoints"}, {"linux", "dev"}, {"darwin", ""}} {
 		pkgs := goList(t, build.goos, build.tags)
 		for _, s := range checkImports(pkgs) {
 			t.Errorf("%s %s: %s", build.goos, build.tags, s)
@@ -169,6 +169,27 @@ func TestArchitecture_Imports(t *testing.T) {
 		sawJournal := slices.ContainsFunc(pkgs, func(p pkgInfo) bool { return p.ImportPath == module+"/journal" })
 		if files, _ := filepath.Glob("journal/*.go"); len(files) > 0 && !sawJournal {
 			t.Errorf("%s %s: go list did not see the package journal", build.goos, build.tags)
+		}
+	}
+}
+
+// development packages are in builds with the tag dev, and in no other.
+var development = []string{"views/gallery", "views/internal/fixtures"}
+
+// What is for development alone isn't in a binary to ship; that the same list
+// finds it under the tag shows that it would be seen.
+func TestArchitecture_DevelopmentOnly(t *testing.T) {
+	t.Parallel()
+	for _, tags := range []string{"", "crashpoints", "dev"} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags="+tags, ".").Output()
+		if err != nil {
+			t.Fatalf("go list with the tags %q: %v", tags, err)
+		}
+		linked := strings.Fields(string(out))
+		for _, dir := range development {
+			if got, want := slices.Contains(linked, module+"/"+dir), tags == "dev"; got != want {
+				t.Errorf("with the tags %q the binary contains %s: %v, want %v", tags, dir, got, want)
+			}
 		}
 	}
 }

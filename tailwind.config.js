@@ -78,7 +78,8 @@ const classes = (text) => [
 /** @type {import('tailwindcss').Config} */
 module.exports = {
   content: {
-    files: ['./views/**/*.templ', './views/**/*.go', '!./views/**/*_templ.go', '!./views/**/*_test.go', './static/*.js'],
+    files: ['./views/**/*.templ', './views/**/*.go', '!./views/**/*_templ.go', '!./views/**/*_test.go', './static/*.js',
+      '!./views/gallery/**', '!./views/internal/**'], // what only development has changes no stylesheet
     extract: { templ: classes, go: classes, js: classes },
   },
   // The components of the design, one class for each templ component. They stay

@@ -36,7 +36,9 @@ const (
 )
 
 // routes is the table of all routes: those of programs, and those of pages.
-func (s *Server) routes() []route { return slices.Concat(s.apiRoutes(), s.pageRoutes()) }
+func (s *Server) routes() []route {
+	return slices.Concat(s.apiRoutes(), s.pageRoutes(), s.devRoutes())
+}
 
 // apiRoutes are the routes for programs (docs: http).
 func (s *Server) apiRoutes() []route {

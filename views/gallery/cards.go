@@ -1,0 +1,100 @@
+package gallery
+
+import (
+	"strings"
+
+	"holdfast/journal"
+	"holdfast/views/components"
+	"holdfast/views/internal/fixtures"
+)
+
+func ask(command string, more map[string]any, change func(*components.DecisionCard)) components.DecisionCard {
+	c := components.NewDecisionCard(fixtures.Request(command, more), fixtures.Call(command), fixtures.Now, "key")
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+func askCards() Section {
+	own := func(c *components.DecisionCard) { c.Own = true }
+	long := strings.Repeat("echo \"one of many lines\"\n", 61)
+	s := Section{ID: "ask", Title: "Decision", Note: "The buttons stand only where the whole payload does."}
+	add := func(name string, c components.DecisionCard) {
+		s.Examples = append(s.Examples, draw(name, components.AskCard, c))
+	}
+	add("short", ask("make deploy", nil, nil))
+	add("several lines", ask("set -e\nmake build\nmake deploy\n", map[string]any{"timeout_s": 600, "runs_as": "ada"}, nil))
+	add("a note was typed", ask("make deploy", nil, func(c *components.DecisionCard) { c.Message = "not on a Sunday" }))
+	add("always asked, and perhaps a second time", ask("make deploy", map[string]any{"always_asks": true, "same_as_unknown": true}, nil))
+	add("one of two permissions", ask("cat /etc/hosts", nil, func(c *components.DecisionCard) {
+		c.Request.Permission, c.Request.Resources, c.Nth, c.Of = "external_directory", []string{"/etc/hosts", "/etc/passwd"}, 2, 2
+	}))
+	add("long", ask(long, nil, nil))
+	add("long, on its own page", ask(long, nil, own))
+	add("hidden characters", ask("echo safe \u202e\x1b[2J", nil, nil))
+	add("hidden characters, on its own page", ask("echo safe \u202e\x1b[2J", nil, own))
+	add("the whole isn’t at hand", components.NewDecisionCard(fixtures.Request("make", map[string]any{"command_bytes": 99_999}), nil, fixtures.Now, "key"))
+	add("locked, since the page reloads by itself", ask("make deploy", nil, func(c *components.DecisionCard) { c.Locked = true }))
+	for _, permission := range []string{"edit", "read", "web", "mcp", "loop", "a_later_one"} {
+		add("permission "+permission, ask("src/round.go", nil, func(c *components.DecisionCard) { c.Request.Permission = permission }))
+	}
+	return s
+}
+
+func unknown(change func(*components.UnknownCard)) components.UnknownCard {
+	call := fixtures.Call("kubectl rollout restart")
+	call.State = journal.CallIsUnknown
+	call.Process = &journal.Process{Host: "build-2", PID: 7}
+	call.Evidence = []journal.Evidence{{Type: "output", Text: "deployment restarted\nwaiting for 3 pods"}, {Type: "process", Text: "It may still be running there."}}
+	c := components.NewUnknownCard(call, fixtures.Now, "key")
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+func unknownCards() Section {
+	s := Section{ID: "unknown", Title: "Unknown outcome of a call", Note: "None of its answers is chosen, and none repeats the call."}
+	add := func(name string, change func(*components.UnknownCard)) {
+		s.Examples = append(s.Examples, draw(name, components.UnknownCallCard, unknown(change)))
+	}
+	add("with evidence", nil)
+	add("nothing of it runs", func(c *components.UnknownCard) {
+		c.Call.Evidence = []journal.Evidence{{Type: "process", Text: "None of its processes was running any more when the execution was recovered."}, {Type: "person", Text: "I saw it end."}}
+	})
+	add("nothing was seen of it", func(c *components.UnknownCard) { c.Call.Evidence, c.Call.Process = nil, nil })
+	add("nothing was chosen", func(c *components.UnknownCard) {
+		c.Problem, c.Field = "Choose what you found, then record it", "outcome"
+	})
+	add("without evidence", func(c *components.UnknownCard) {
+		c.Outcome, c.Problem, c.Field = "in_part", "Say how you know, or choose “I cannot tell”", "evidence"
+	})
+	add("on its own page", func(c *components.UnknownCard) { c.Own = true })
+	add("locked", func(c *components.UnknownCard) { c.Locked = true })
+	return s
+}
+
+func attemptCards() Section {
+	return Section{ID: "attempt", Title: "Unknown outcome of a request to a model", Examples: []Example{
+		draw("as it arrives", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key"}),
+		draw("nothing was chosen", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key", Problem: "Choose what shall become of it, then record it", Field: "outcome", Evidence: "The bill says nothing."}),
+		draw("locked", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key", Locked: true}),
+	}}
+}
+
+func heldNotices() Section {
+	s := Section{ID: "held", Title: "Held"}
+	add := func(name string, one components.Session, locked bool) {
+		s.Examples = append(s.Examples, draw(name, components.HeldNotice, one, "key", locked))
+	}
+	add("stopped, with a message in the queue", life("stopped"), false)
+	add("the turn isn’t finished", life("failed"), false)
+	for _, limit := range []string{"steps", "wall_s", "tokens", "cost_usd"} {
+		raised := fixtures.Begun().Add(journal.User(fixtures.Me.ID), &journal.ContinuationRequested{Limits: &journal.Limits{Tokens: 200_000, CostUSD: 25}})
+		add("limit "+limit, raised.End(journal.TurnEnded{Outcome: journal.LimitReach, Limit: limit}, journal.Server()).Session(), false)
+	}
+	add("blocked after its third recovery", fixtures.Begun().Add(journal.Server(), &journal.SessionBlocked{Cause: journal.BlockRecovery, Detail: "It was recovered three times without a step between."}).Session(), false)
+	add("locked", life("failed"), true)
+	return s
+}
