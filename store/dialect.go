@@ -61,6 +61,15 @@ func (d *dialect) lockOrSkip() string {
 	return " FOR NO KEY UPDATE SKIP LOCKED"
 }
 
+// indexed makes SQLite use an index that it would not choose without statistics:
+// a partial one whose condition stands in the query. Postgres chooses by itself.
+func (d *dialect) indexed(name string) string {
+	if d.sqlite() {
+		return " INDEXED BY " + name
+	}
+	return ""
+}
+
 // isConstraint reports any violated constraint: the fault of one request, not of its batch.
 func isConstraint(err error) bool {
 	var pe *pq.Error

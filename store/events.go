@@ -245,13 +245,20 @@ func (s *Store) CallOutput(ctx context.Context, owner, callID string, offset int
 		if err != nil {
 			return err
 		}
-		if out.Total, _, err = countOutput(ctx, q, callID); err != nil {
+		if out.Total, err = outputTotal(ctx, q, callID); err != nil {
 			return err
 		}
 		out.Data, out.Next, err = outputFrom(ctx, q, session, callID, max(offset, 0), limit)
 		return err
 	})
 	return out, err
+}
+
+// outputTotal tells where the last piece of a call's output ends. Pieces only
+// grow, so it looks at one row, however many there are.
+func outputTotal(ctx context.Context, q querier, callID string) (total int64, err error) {
+	err = q.get(ctx, &total, "SELECT coalesce((SELECT byte_offset + bytes FROM call_output WHERE call_id = ? ORDER BY byte_offset DESC, seq DESC LIMIT 1), 0)", callID)
+	return total, err
 }
 
 // outputFrom reads up to a gap, and tells where the next piece begins.
@@ -262,7 +269,9 @@ func outputFrom(ctx context.Context, q querier, session, callID string, offset i
 			Offset int64  `db:"byte_offset"`
 			Data   []byte `db:"data"`
 		}
-		err := q.all(ctx, &rows, "SELECT o.byte_offset, e.data FROM call_output o JOIN event e ON e.session_id = o.session_id AND e.seq = o.seq WHERE o.call_id = ? AND o.byte_offset + o.bytes > ? ORDER BY o.byte_offset LIMIT 64", callID, next)
+		// The piece that the offset stands in, or the one before the gap that it stands in: else all before it would be looked at.
+		err := q.all(ctx, &rows, "SELECT o.byte_offset, e.data FROM call_output o JOIN event e ON e.session_id = o.session_id AND e.seq = o.seq WHERE o.call_id = ? AND o.byte_offset >= (SELECT coalesce(max(byte_offset), 0) FROM call_output WHERE call_id = ? AND byte_offset <= ?) AND o.byte_offset + o.bytes > ? ORDER BY o.byte_offset LIMIT 64",
+			callID, callID, next, next)
 		if err != nil || len(rows) == 0 {
 			return buf, next, err
 		}
@@ -297,7 +306,7 @@ const evidenceTail = 2000
 
 // capturedOutput is the evidence that the journal itself has of a call.
 func capturedOutput(ctx context.Context, q querier, session, callID string) ([]journal.Evidence, error) {
-	total, _, err := countOutput(ctx, q, callID)
+	total, err := outputTotal(ctx, q, callID)
 	if err != nil {
 		return nil, err
 	}

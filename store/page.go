@@ -137,7 +137,7 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 		return err
 	}
 	var rows []eventRow
-	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND kind IN ("+spanKinds+") ORDER BY seq DESC LIMIT ?", id, maxSpans); err != nil {
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_span")+" WHERE session_id = ? AND kind IN ("+spanKinds+") ORDER BY seq DESC LIMIT ?", id, maxSpans); err != nil {
 		return err
 	}
 	slices.Reverse(rows)
@@ -184,7 +184,8 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 // outputEnds reads both ends of a call's output, cut between characters (JRN-6).
 func outputEnds(ctx context.Context, q querier, session, call string) (OutputEnds, error) {
 	var out OutputEnds
-	if err := q.get(ctx, &out.Total, "SELECT coalesce(max(byte_offset + bytes), 0) FROM call_output WHERE call_id = ?", call); err != nil || out.Total == 0 {
+	var err error
+	if out.Total, err = outputTotal(ctx, q, call); err != nil || out.Total == 0 {
 		return out, err
 	}
 	size := headBytes
@@ -192,7 +193,6 @@ func outputEnds(ctx context.Context, q querier, session, call string) (OutputEnd
 		size = headBytes + tailBytes
 	}
 	var next int64
-	var err error
 	if out.Head, next, err = outputFrom(ctx, q, session, call, 0, size); err != nil {
 		return out, err
 	}
