@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -87,9 +88,18 @@ func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 }
 
 // failureFrame is a frame that needs no database: it may be what has failed.
+// Where it can be asked, the page follows the viewer's preferences as any other.
 func (s *Server) failureFrame(c *fiber.Ctx) pages.Frame {
 	f := s.bareFrame("")
 	f.Viewer = viewerOf(c)
+	if f.Viewer.ID == "" {
+		return f
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.UserContext()), time.Second)
+	defer cancel()
+	if pref, err := s.store.Preferences(ctx, f.Viewer.ID); err == nil {
+		f.KeysOff, f.Announce, f.Theme = pref.KeysOff, pref.Announce, pref.Theme
+	}
 	return f
 }
 

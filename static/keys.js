@@ -102,6 +102,8 @@
     window.holdfast?.sayNow?.(words);
   }
 
+  if (new URLSearchParams(location.search).get('focus') === 'search') focus($('q'));
+
   if (help) {
     let back = null;
     for (const a of document.querySelectorAll('[data-opens=keys-help]')) {

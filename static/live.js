@@ -148,6 +148,7 @@
     }
     if (key !== 'manual') setText(cell.querySelector('.cell-d'), detail(key));
     const stale = key === 'disconnected' || key === 'signed_out' || key === 'held';
+    document.documentElement.toggleAttribute('data-lost', stale);
     for (const id of ['reading-execution', 'reading-needs']) {
       $(id).classList.toggle('stale', stale);
       $(id).querySelector('.band').hidden = !stale;

@@ -13,7 +13,7 @@ import (
 // Preferences are how a person wants pages to behave, on every device.
 type Preferences struct {
 	KeysOff  bool   `json:"keys_off"` // no single-key shortcuts (WCAG 2.1.4)
-	Announce string `json:"announce"` // milestones (also ""), all or off
+	Announce string `json:"announce"` // all, off, or "" for milestones
 	Theme    string `json:"theme"`    // light, dark, or "" as the system says
 }
 
@@ -36,8 +36,8 @@ func (s *Store) Preferences(ctx context.Context, owner string) (Preferences, err
 // SavePreferences replaces the owner's. Codes: unprocessable (a value that isn't one), unavailable.
 func (s *Store) SavePreferences(ctx context.Context, owner string, p Preferences) error {
 	switch {
-	case p.Announce != "" && p.Announce != "milestones" && p.Announce != "all" && p.Announce != "off":
-		return journal.Errorf(journal.Unprocessable, "Announcements are milestones, all or off. Nothing was changed.").Typed("bad-preference")
+	case p.Announce != "" && p.Announce != "all" && p.Announce != "off":
+		return journal.Errorf(journal.Unprocessable, "Announcements are of milestones, all or off. Nothing was changed.").Typed("bad-preference")
 	case p.Theme != "" && p.Theme != "light" && p.Theme != "dark":
 		return journal.Errorf(journal.Unprocessable, "A theme is light, dark, or as the system says. Nothing was changed.").Typed("bad-preference")
 	}

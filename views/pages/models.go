@@ -145,6 +145,20 @@ type Sessions struct {
 	Counts   []Count
 }
 
+// Here is where this list is, from its first page on.
+func (p Sessions) Here() string {
+	q := url.Values{}
+	for name, value := range map[string]string{"state": p.State, "q": p.Query, "group": p.Group} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(q) == 0 {
+		return "/"
+	}
+	return "/?" + q.Encode()
+}
+
 // Count is a group of sessions with how many there are, and the list of them.
 type Count struct {
 	Name, Href string
