@@ -64,19 +64,35 @@ type Page struct {
 // EventsAfter gives the events of the owner's session after a seq, in order, at
 // most limit (RDR-2). Codes: not_found; invalid if after is beyond the head.
 func (s *Store) EventsAfter(ctx context.Context, owner, sessionID string, after int64, limit int) (Page, error) {
-	var p Page
-	err := s.read(ctx, func(q querier) error {
-		var err error
-		if p.Head, p.Now, err = head(ctx, q, owner, sessionID); err != nil {
-			return err
-		}
-		if err := checkCursor(after, p.Head); err != nil {
-			return err
-		}
-		p.Events, err = eventsAfter(ctx, q, sessionID, after, min(max(limit, 1), MaxEvents))
-		return err
-	})
-	return p, err
+	var rows []struct {
+		eventRow
+		Head int64 `db:"head"`
+		Now  int64 `db:"now"`
+	}
+	// Streams ask this at every wake and poll, so it is one prepared statement: to
+	// parse several took more than to run them.
+	err := s.many(ctx, &rows, "SELECT s.next_seq AS head, "+s.d.now()+" AS now, coalesce(e.session_id, '') AS session_id, coalesce(e.seq, 0) AS seq, coalesce(e.id, '') AS id, coalesce(e.kind, '') AS kind, "+
+		"coalesce(e.version, 0) AS version, coalesce(e.time, 0) AS time, coalesce(e.actor_type, '') AS actor_type, e.actor_id, e.execution_id, coalesce(e.data, '') AS data "+
+		"FROM session s LEFT JOIN (SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?) e ON 1 = 1 WHERE s.id = ? AND s.owner_id = ? ORDER BY e.seq",
+		s.d.nowArg(), sessionID, after, min(max(limit, 1), MaxEvents), sessionID, owner)
+	if err != nil {
+		return Page{}, err
+	}
+	if len(rows) == 0 {
+		return Page{}, noSession()
+	}
+	p := Page{Head: rows[0].Head, Now: rows[0].Now}
+	if err := checkCursor(after, p.Head); err != nil {
+		return p, err
+	}
+	if rows[0].Seq == 0 { // the session without an event
+		return p, nil
+	}
+	p.Events = make([]journal.Event, len(rows))
+	for i := range rows {
+		p.Events[i] = rows[i].event()
+	}
+	return p, nil
 }
 
 func checkCursor(after, head int64) error {
@@ -116,13 +132,19 @@ func eventsBefore(ctx context.Context, q querier, owner, sessionID string, befor
 	return p, nil
 }
 
+type headRow struct {
+	Seq int64 `db:"next_seq"`
+	Now int64 `db:"now"`
+}
+
+func headSQL(d *dialect) string {
+	return "SELECT next_seq, " + d.now() + " AS now FROM session WHERE id = ? AND owner_id = ?"
+}
+
 func head(ctx context.Context, q querier, owner, sessionID string) (seq, now int64, err error) {
 	d := q.dialect()
-	var row struct {
-		Seq int64 `db:"next_seq"`
-		Now int64 `db:"now"`
-	}
-	err = q.get(ctx, &row, "SELECT next_seq, "+d.now()+" AS now FROM session WHERE id = ? AND owner_id = ?", d.nowArg(), sessionID, owner)
+	var row headRow
+	err = q.get(ctx, &row, headSQL(d), d.nowArg(), sessionID, owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = noSession()
 	}
@@ -131,11 +153,12 @@ func head(ctx context.Context, q querier, owner, sessionID string) (seq, now int
 
 // Head gives the last seq of the owner's session and the database's clock. Code: not_found.
 func (s *Store) Head(ctx context.Context, owner, sessionID string) (seq, now int64, err error) {
-	err = s.read(ctx, func(q querier) error {
-		seq, now, err = head(ctx, q, owner, sessionID)
-		return err
-	})
-	return seq, now, err
+	var row headRow
+	err = s.one(ctx, &row, headSQL(&s.d), s.d.nowArg(), sessionID, owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noSession()
+	}
+	return row.Seq, row.Now, err
 }
 
 // notFolded kinds are left out of a fold: they may be many, and no decision needs them.

@@ -360,12 +360,28 @@ func (s *Store) unread(err error) error {
 // one reads one row by one statement, which is a snapshot by itself. It is
 // prepared once for each connection: q is a constant. No row is sql.ErrNoRows.
 func (s *Store) one(ctx context.Context, dest any, q string, args ...any) error {
-	st, err := s.statement(ctx, q) //nolint:sqlclosecheck // kept for the next one, closed with the pools
-	if err == nil {
-		err = st.GetContext(ctx, dest, args...)
+	return s.prepare(ctx, q, func(st *sqlx.Stmt) error { return st.GetContext(ctx, dest, args...) })
+}
+
+// many is one for several rows.
+func (s *Store) many(ctx context.Context, dest any, q string, args ...any) error {
+	return s.prepare(ctx, q, func(st *sqlx.Stmt) error { return st.SelectContext(ctx, dest, args...) })
+}
+
+func (s *Store) prepare(ctx context.Context, q string, ask func(*sqlx.Stmt) error) error {
+	try := func() error {
+		st, err := s.statement(ctx, q)
+		if err != nil {
+			return err
+		}
+		return ask(st)
+	}
+	err := try()
+	if err != nil && unavailable(err) && ctx.Err() == nil {
+		err = try() // its connection may have ended since it was last used
 	}
 	if err != nil {
-		return s.unread(fmt.Errorf("get %q: %w", journal.Cut(q, 60), err))
+		return s.unread(fmt.Errorf("ask %q: %w", journal.Cut(q, 60), err))
 	}
 	return nil
 }
