@@ -95,6 +95,7 @@ func New(o Options) *Server {
 		AppName: "Holdfast", DisableStartupMessage: true, ErrorHandler: s.fail,
 		Immutable:     true, // else strings of one request change under it into the next one's
 		CaseSensitive: true, BodyLimit: bodyLimit, ReadBufferSize: headerLimit,
+		ReduceMemoryUsage: true, // else each open stream, and each idle connection, keeps its buffer for headers
 		// Streams move the write deadline on themselves.
 		ReadTimeout: readTime, WriteTimeout: readTime, IdleTimeout: idleTime,
 	})
