@@ -51,7 +51,7 @@ var arrows = []arrow{
 	{".", []string{"journal/...", "store/...", "runner/...", "views/...", "handlers/...", "static/...", "migrations/..."}, "main wires all"},
 	{"e2e/seed", []string{"journal/...", "store/..."}, "fills a folder through the product's doors; no product code"},
 	{"e2e/...", []string{"journal/...", "e2e/..."}, "tests the built binary from outside; no product code"},
-	{"bench/...", []string{"journal/...", "store/...", "migrations/...", "bench/..."}, "measures; no product code"},
+	{"bench/...", []string{"journal/...", "store/...", "handlers/...", "migrations/...", "bench/..."}, "measures; no product code"},
 	{"scripts/seed", []string{"e2e/seed"}, "the command of make seed"},
 	{"scripts/...", nil, "tools of the Makefile; no product code"},
 }

@@ -5,6 +5,8 @@
 //
 //	B1, B2  admission of prompts over HTTP by the built binary, on SQLite and Postgres
 //	B3      events appended by runs, through the store's door, on both
+//	B4      from the commit of an event to its bytes at the readers of streams
+//	B5      memory of idle streams
 //	B6      the newest window of a long session against that of a short one
 //	B11     size, start and memory of the binary
 //

@@ -30,11 +30,14 @@ type plan struct {
 	long   int64         // events of the long session of B6
 	opens  int           // windows that are opened in a round of B6
 	starts int           // of the binary
+
+	streams int           // idle ones of B5
+	settle  time.Duration // that they are left alone
 }
 
 var (
-	fullPlan  = plan{rounds: 7, slice: 1200 * time.Millisecond, long: 100_000, opens: 100, starts: 5}
-	shortPlan = plan{rounds: 3, slice: 150 * time.Millisecond, long: 5_000, opens: 20, starts: 3}
+	fullPlan  = plan{rounds: 7, slice: 1200 * time.Millisecond, long: 100_000, opens: 100, starts: 5, streams: 10_000, settle: 20 * time.Second}
+	shortPlan = plan{rounds: 3, slice: 150 * time.Millisecond, long: 5_000, opens: 20, starts: 3, streams: 300, settle: 2 * time.Second}
 )
 
 // bench is one run.
@@ -54,6 +57,7 @@ func run(ctx context.Context, args []string) (err error) {
 	only := flags.String("only", "", "run these alone, such as B1,B3")
 	binary := flags.String("binary", "", "measure this binary instead of building one")
 	callers := flags.Int("callers", 0, "measure B1 and B2 with so many alone")
+	streams := flags.Int("streams", 0, "measure B5 with so many")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -63,6 +67,9 @@ func run(ctx context.Context, args []string) (err error) {
 	b := &bench{plan: fullPlan, out: &report{w: os.Stdout}, callers: callerCounts, binary: *binary, postgres: os.Getenv("TEST_POSTGRES_URL")}
 	if *short {
 		b.plan = shortPlan
+	}
+	if *streams > 0 {
+		b.streams = *streams
 	}
 	if *only != "" {
 		b.chosen = strings.Split(*only, ",")
@@ -94,6 +101,8 @@ func (b *bench) all(ctx context.Context) error {
 		{"B1", func(ctx context.Context) error { return b.admission(ctx, "B1", sqlite) }},
 		{"B2", func(ctx context.Context) error { return b.admission(ctx, "B2", postgres) }},
 		{"B3", b.appends},
+		{"B4", b.wakes},
+		{"B5", b.idle},
 		{"B6", b.windows},
 		{"B11", b.footprint},
 	}

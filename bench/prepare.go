@@ -127,6 +127,7 @@ func (s *side) states(ctx context.Context) ([]string, error) {
 
 // running is a session in which a call is being executed.
 type running struct {
+	owner string
 	claim *journal.Claim
 	call  string
 	at    int64 // how much output it has
@@ -157,7 +158,7 @@ func newRunning(ctx context.Context, st *store.Store, owner string) (*running, e
 	if !ok {
 		return nil, fmt.Errorf("%s began with %s", id, evs[0].Kind)
 	}
-	r := &running{claim: c, call: store.NewID("cal")}
+	r := &running{owner: owner, claim: c, call: store.NewID("cal")}
 	return r, r.append(ctx, st,
 		&journal.CallProposed{CallID: r.call, TurnID: turn.TurnID, Key: "bench/1", Tool: "shell", Input: []byte(`{"command":"make import"}`), InputSHA256: someHash, Effect: journal.EffectEffect},
 		&journal.CallDispatched{CallID: r.call, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByPreset, ID: "workspace", Text: "preset workspace"}})

@@ -462,6 +462,9 @@ func TestPostgres_LostConnectionBetweenWrites(t *testing.T) {
 			if _, err := s.SubmitPrompt(t.Context(), owner, session, fmt.Sprint(i), queue("x")); err != nil {
 				t.Errorf("write %d: %v", i, err)
 			}
+			if _, err := s.EventsAfter(t.Context(), owner, session, 0, 10); err != nil { // what is prepared is so on connections that have ended
+				t.Errorf("read events %d: %v", i, err)
+			}
 			if _, err := s.Session(t.Context(), owner, session); err != nil {
 				t.Errorf("read %d: %v", i, err)
 			}
