@@ -145,8 +145,14 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 	return nil
 }
 
-// beside reads the calls and prompt texts that the window's events name.
+// beside reads the calls and prompt texts that the window's events name, and the
+// calls of the requests that wait: their cards must not depend on the window.
 func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
+	for _, r := range p.Requests {
+		if err := p.withCall(ctx, q, id, r.Tool.CallID); err != nil {
+			return err
+		}
+	}
 	for i := range p.Events {
 		if p.Events[i].Kind == journal.KindCallOutput && string(p.Events[i].Data) == "{}" {
 			continue // what reach left out
@@ -168,17 +174,24 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 			}
 			p.Texts[b.PromptID] = text
 		}
-		if call == "" || p.Calls[call] != nil {
-			continue
-		}
-		if p.Calls[call], err = loadCall(ctx, q, call); err != nil {
-			return err
-		}
-		if p.Outputs[call], err = outputEnds(ctx, q, id, call); err != nil {
+		if err := p.withCall(ctx, q, id, call); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withCall reads a call and the ends of its output, unless they are there or call is "".
+func (p *SessionPage) withCall(ctx context.Context, q querier, id, call string) error {
+	if call == "" || p.Calls[call] != nil {
+		return nil
+	}
+	var err error
+	if p.Calls[call], err = loadCall(ctx, q, call); err != nil {
+		return err
+	}
+	p.Outputs[call], err = outputEnds(ctx, q, id, call)
+	return err
 }
 
 // outputEnds reads both ends of a call's output, cut between characters (JRN-6).
