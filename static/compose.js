@@ -39,6 +39,9 @@
     };
     const body = new URLSearchParams(new FormData(form));
     if (button?.name) body.set(button.name, button.value);
+    // Entries bring the form a new key. What may have been recorded already must
+    // go again under the one that it went under first, or it is recorded twice.
+    body.set('idempotency_key', form.dataset.key ||= body.get('idempotency_key'));
     let res, html;
     try { // a form that was taken leads to the page, which answers a script with its parts
       res = await fetch(button?.getAttribute('formaction') || form.action, { method: 'POST', body, headers: { 'HX-Request': 'true' }, signal: AbortSignal.timeout(20000) });
@@ -49,8 +52,10 @@
     }
     done();
     if (res.status === 401) return signedOut(form);
-    if (res.ok && res.headers.get('X-Holdfast-Head')) return settled(form, res.headers.get('X-Holdfast-Said') || 'Recorded.', html);
-    const refusal = refusalIn(html);
+    const refusal = res.ok ? null : refusalIn(html);
+    const ours = res.ok ? res.headers.get('X-Holdfast-Head') : refusal;
+    if (ours && res.status < 500 && res.status !== 409 && res.status !== 429) delete form.dataset.key; // it is known what became of it
+    if (res.ok && ours) return settled(form, res.headers.get('X-Holdfast-Said') || 'Recorded.', html);
     if (refusal) return show(form, refusal);
     lost(form, button); // a proxy's words, not ours
   }
