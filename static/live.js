@@ -398,9 +398,11 @@
       if (!res.ok || !res.headers.get('X-Holdfast-Head')) throw new Error('refused');
       const t = document.createElement('template');
       t.innerHTML = hf.fit(await res.text());
-      const rows = [...t.content.querySelectorAll(':scope > li[data-seq]')];
+      // :scope finds nothing in a fragment.
+      const items = [...t.content.children].filter((el) => el.matches('li'));
+      const rows = items.filter((li) => li.dataset.seq);
       const more = t.content.querySelector('#earlier');
-      still(() => list.prepend(...t.content.querySelectorAll(':scope > li')));
+      still(() => list.prepend(...items));
       if (more) $('earlier').replaceWith(more); else $('earlier').remove();
       const first = rows.find((li) => !li.hidden);
       if (first) { first.tabIndex = -1; first.focus(); }
