@@ -11,6 +11,10 @@
 
   const inField = (el) => el?.closest('input, textarea, select, [contenteditable]');
 
+  // The field that somebody was typing in goes away with the sign-in: what is
+  // still typed then is no word to this page.
+  const covered = () => $('signed-out')?.hidden === false;
+
   document.addEventListener('keydown', (e) => {
     if (e.key === 'Enter' && e.ctrlKey && e.target.id === 'text') {
       e.preventDefault();
@@ -25,7 +29,7 @@
       back.focus();
       return;
     }
-    if (off || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.defaultPrevented || e.isComposing || inField(e.target) || help?.open) return;
+    if (off || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.defaultPrevented || e.isComposing || inField(e.target) || help?.open || covered()) return;
     if (prefix && performance.now() - prefix < 1500) {
       prefix = 0;
       const to = { s: '/', i: '/needs-you', n: '/sessions/new' }[e.key];
