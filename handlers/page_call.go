@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -73,8 +74,11 @@ func (s *Server) outputEnd(ctx context.Context, ownerID, id string) (end []byte,
 		}
 		end, offset = append(end, out.Data...), out.Next
 	}
-	if i := bytes.IndexByte(end, '\n'); int64(len(end)) < total && i >= 0 {
+	if i := bytes.IndexByte(end, '\n'); int64(len(end)) < total && i >= 0 && i+1 < len(end) { // else it is the end of one line
 		end = end[i+1:]
+	}
+	for len(end) > 0 && !utf8.RuneStart(end[0]) {
+		end = end[1:]
 	}
 	return end, total, nil
 }
