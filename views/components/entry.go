@@ -71,6 +71,9 @@ func Entries(w Window) []Entry {
 		e := Entry{Piece: true}
 		if body != nil {
 			e = d.entry(ev, body)
+			if e.Output != nil { // the same command may have been run before
+				e.Output.Label += ", entry " + Number(ev.Seq)
+			}
 		}
 		e.Seq, e.Time, e.Kind = ev.Seq, ev.Time, string(ev.Kind)
 		out[i] = e
