@@ -51,19 +51,19 @@
       return lost(form, button);
     }
     done();
-    if (res.status === 401) return signedOut(form);
     const refusal = res.ok ? null : refusalIn(html);
     const ours = res.ok ? res.headers.get('X-Holdfast-Head') : refusal;
     if (ours && res.status < 500 && res.status !== 409 && res.status !== 429) delete form.dataset.key; // it is known what became of it
     if (res.ok && ours) return settled(form, res.headers.get('X-Holdfast-Said') || 'Recorded.', html);
     if (refusal) return show(form, refusal);
+    if (res.status === 401) { location.href = '/login?next=' + encodeURIComponent(location.pathname); return; }
     lost(form, button); // a proxy's words, not ours
   }
 
   // refusalIn takes what a page of ours says went wrong out of the page.
   function refusalIn(html) {
     const doc = new DOMParser().parseFromString(html, 'text/html');
-    const el = doc.querySelector('[data-testid=error-summary], [data-testid=failure]');
+    const el = doc.querySelector('[data-testid=error-summary], [data-testid=failure], [data-testid=signed-out-notice]');
     if (!el) return null;
     for (const h of el.querySelectorAll('h1')) {
       const h2 = doc.createElement('h2');
@@ -119,20 +119,6 @@
     box.append(...content);
     form.before(box);
     box.focus();
-  }
-
-  function signedOut(form) {
-    const p = document.createElement('p');
-    p.append('You are signed out, so this was not sent. Your text is kept here. ');
-    const to = '/login?next=' + encodeURIComponent(location.pathname);
-    for (const [words, target] of [['Sign in in this tab', ''], ['in a new tab', '_blank']]) {
-      const a = document.createElement('a');
-      a.href = to;
-      a.textContent = words;
-      if (target) { a.target = target; a.rel = 'noopener'; }
-      p.append(a, ' ');
-    }
-    show(form, p);
   }
 
   function clear() {

@@ -181,7 +181,9 @@
 
   // cover takes the texts away: somebody else may be at the screen now.
   function cover() {
-    for (const card of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) card.remove();
+    for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) {
+      if (!part.querySelector('.refusal') && !part.parentElement.querySelector(':scope > .refusal')) part.remove(); // a text that was just refused is its writer's
+    }
     $('signed-out').hidden = false;
   }
 

@@ -575,7 +575,7 @@ func SignedOutNotice(login string) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<div class=\"notice bad\" role=\"alert\" data-testid=\"signed-out-notice\"><p>You are signed out, so this was not sent. Your text is kept here.</p><p class=\"row\"><a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<div class=\"notice bad\" data-testid=\"signed-out-notice\"><p>You are signed out, so this was not sent. Your text is kept here.</p><p class=\"row\"><a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
