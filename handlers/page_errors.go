@@ -91,12 +91,16 @@ func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 // Where it can be asked, the page follows the viewer's preferences as any other.
 func (s *Server) failureFrame(c *fiber.Ctx) pages.Frame {
 	f := s.bareFrame("")
-	f.Viewer = viewerOf(c)
-	if f.Viewer.ID == "" {
-		return f
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.UserContext()), time.Second)
 	defer cancel()
+	f.Viewer = viewerOf(c)
+	if f.Viewer.ID == "" { // no route has asked who it is
+		who, err := s.byCookie(ctx, c.Cookies(cookieName))
+		if err != nil {
+			return f
+		}
+		f.Viewer = components.Viewer{ID: who.User.ID, Email: who.User.Email}
+	}
 	if pref, err := s.store.Preferences(ctx, f.Viewer.ID); err == nil {
 		f.KeysOff, f.Announce, f.Theme = pref.KeysOff, pref.Announce, pref.Theme
 	}

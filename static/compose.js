@@ -113,7 +113,7 @@
   function show(form, ...content) {
     clear();
     const box = document.createElement('div');
-    box.className = 'refusal notice bad';
+    box.className = content.some((el) => el.matches?.('.notice')) ? 'refusal' : 'refusal notice bad';
     box.tabIndex = -1;
     box.dataset.testid = 'refusal';
     box.append(...content);

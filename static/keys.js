@@ -16,17 +16,17 @@
   const covered = () => $('signed-out')?.hidden === false;
 
   document.addEventListener('keydown', (e) => {
-    if (e.key === 'Enter' && e.ctrlKey && e.target.id === 'text') {
+    if (e.key === 'Enter' && e.ctrlKey && e.target.matches('[data-unsent]') && !e.repeat) {
       e.preventDefault();
-      e.target.form.requestSubmit($('send-queue'));
+      e.target.form.requestSubmit($('send-queue') || e.target.form.querySelector('.btn-primary'));
       return;
     }
-    if (e.key === 'Escape' && armed) {
+    if (e.key === 'Escape' && armed && !help?.open) {
       e.preventDefault();
       const back = armed;
       armed = null;
       hint('');
-      back.focus();
+      if (back === document.body || !back.isConnected) document.activeElement.blur(); else back.focus();
       return;
     }
     if (off || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.defaultPrevented || e.isComposing || inField(e.target) || help?.open || covered()) return;
@@ -57,6 +57,7 @@
 
   function focus(el) {
     if (!el) return false;
+    armed = document.activeElement || document.body;
     if (!el.matches('a, button, input, textarea, select, summary')) el.tabIndex = -1;
     el.focus();
     return true;
@@ -76,7 +77,7 @@
     const d = item?.querySelector('details');
     if (d) { d.open = !d.open; return true; }
     const a = e.target.closest('a[href]') || item?.querySelector('a[href]');
-    if (!a || e.target.closest('button, summary')) return false;
+    if (!a || e.target.closest('button, summary') || (item?.closest('.journal') && a !== e.target)) return false;
     a.click();
     return true;
   }

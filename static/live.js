@@ -18,8 +18,18 @@
       const oob = el.hasAttribute('hx-swap-oob');
       if (oob ? !$(el.id) : el.matches('li') && $(el.id)) el.remove();
     }
+    // An answer may come after a stream that has told more since: what is older is not put in its place.
+    const state = t.content.querySelector('#page-state');
+    if (state && older(state, $('page-state'))) {
+      for (const el of t.content.querySelectorAll(':scope > [hx-swap-oob]:not(#composer-key)')) el.remove();
+    }
     return t.innerHTML;
   };
+
+  function older(a, b) {
+    const [headA, nowA, headB, nowB] = [a.dataset.head, a.dataset.now, b.dataset.head, b.dataset.now].map(Number);
+    return headA < headB || (headA === headB && nowA < nowB);
+  }
 
   if (!live) return;
   const list = $('journal-list');
@@ -45,7 +55,7 @@
     if (!waiting.length || performance.now() - spoken < 10000) return;
     spoken = performance.now();
     const more = waiting.length - 1;
-    speak('say', waiting.at(-1) + (more ? `, and ${count(more, 'more entry', 'more entries')}` : ''));
+    speak('say', waiting.at(-1).replace(more ? /\.$/ : '', '') + (more ? `, and ${count(more, 'more entry', 'more entries')}` : ''));
     waiting = [];
   }
 
@@ -112,8 +122,7 @@
   function detail(key) {
     const s = source();
     const last = s.cursor();
-    const row = list.querySelector(':scope > li[data-seq]:last-of-type time');
-    const age = row ? took(now() - Date.parse(row.dateTime)) : '';
+    const age = took(now() - Date.parse(list.querySelector(':scope > li[data-seq]:last-of-type')?.dataset.at));
     switch (key) {
       case 'live': return `Entry ${number(last)}, ${age} ago. Checked ${took(performance.now() - s.heard)} ago.`;
       case 'polling': return `Checked ${took(performance.now() - s.heard)} ago.`;
@@ -154,7 +163,7 @@
       $(id).querySelector('.band').hidden = !stale;
     }
     $('try-now').hidden = key !== 'disconnected';
-    for (const el of document.querySelectorAll('.last-known')) setText(el, stale ? ', last known' : '');
+    for (const el of document.querySelectorAll('.last-known')) setText(el, stale ? ' last known' : '');
     for (const el of document.querySelectorAll('#reading-execution .as-of')) setText(el, stale ? `As of ${stamp(checked)}. May have changed since. ` : key === 'manual' ? el.textContent : '');
     for (const el of document.querySelectorAll('#reading-needs .as-of')) setText(el, stale ? 'New requests would not show here. ' : '');
     setText($('lost'), key === 'disconnected' && document.querySelector('#needs-list .card') ? 'You can answer now; the server will say whether the request still stands.' : '');
@@ -213,7 +222,7 @@
   let before = 0;
   const atEnd = () => {
     const end = $('latest');
-    return inView(end) && getSelection().isCollapsed && !$('composer').contains(document.activeElement);
+    return window.scrollY > 0 && inView(end) && getSelection().isCollapsed && !$('composer').contains(document.activeElement);
   };
 
   document.body.addEventListener('htmx:sseBeforeMessage', (e) => {
@@ -253,7 +262,7 @@
   function newer() {
     const s = source();
     const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread;
-    if (atEnd()) unread = 0;
+    if ($('latest').getBoundingClientRect().top < window.innerHeight) unread = 0; // the end is, or was, on the screen
     const link = $('newer');
     link.hidden = behind === 0;
     setText(link, count(behind, 'newer entry', 'newer entries'));
@@ -445,7 +454,7 @@
     s.addEventListener('rows-before', beforeRows);
     s.addEventListener('rows', afterRows);
     s.addEventListener('tick', () => { render(); sayLost(); flush(); });
-    setInterval(ages, 10000);
+    setInterval(ages, 2000);
     render();
   };
   document.addEventListener('htmx:load', begin, { once: true });

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"strings"
 
 	"holdfast/journal"
@@ -66,6 +69,9 @@ func (s *Store) Call(ctx context.Context, owner, callID string) (*journal.Call, 
 			return err
 		}
 		if out, err = loadCall(ctx, q, callID); err != nil {
+			return err
+		}
+		if err := wholeInput(ctx, q, out); err != nil {
 			return err
 		}
 		return liveOutput(ctx, q, []*journal.Call{out})
@@ -227,4 +233,28 @@ func (s *Store) SameAsUnknown(ctx context.Context, sessionID, tool, inputSHA256 
 		return q.get(ctx, &n, "SELECT count(*) FROM call WHERE session_id = ? AND tool = ? AND input_sha256 = ? AND state = 'unknown'", sessionID, tool, inputSHA256)
 	})
 	return n > 0, err
+}
+
+// wholeInput puts the text of a long input in the place of its reference: who is
+// asked to allow a call reads all of it.
+func wholeInput(ctx context.Context, q querier, c *journal.Call) error {
+	if c == nil || len(c.Input) > 200 {
+		return nil
+	}
+	var ref struct {
+		Blob  string `json:"blob"`
+		Bytes int64  `json:"bytes"`
+	}
+	if json.Unmarshal(c.Input, &ref) != nil || len(ref.Blob) != 64 || ref.Bytes == 0 { // an input of its own
+		return nil
+	}
+	var data []byte
+	err := q.get(ctx, &data, "SELECT data FROM blob WHERE session_id = ? AND sha256 = ?", c.SessionID, ref.Blob)
+	if errors.Is(err, sql.ErrNoRows) { // one that only looks like a reference
+		return nil
+	}
+	if err == nil && json.Valid(data) {
+		c.Input = data
+	}
+	return err
 }

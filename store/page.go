@@ -119,6 +119,11 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL ORDER BY proposed_seq", id); err != nil {
 			return err
 		}
+		for _, c := range p.Unknown {
+			if err := wholeInput(ctx, q, c); err != nil {
+				return err
+			}
+		}
 		if err := p.mine(ctx, q, owner, id); err != nil {
 			return err
 		}
@@ -188,6 +193,9 @@ func (p *SessionPage) withCall(ctx context.Context, q querier, id, call string) 
 	}
 	var err error
 	if p.Calls[call], err = loadCall(ctx, q, call); err != nil {
+		return err
+	}
+	if err := wholeInput(ctx, q, p.Calls[call]); err != nil {
 		return err
 	}
 	p.Outputs[call], err = outputEnds(ctx, q, id, call)

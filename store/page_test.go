@@ -83,3 +83,31 @@ func TestSessionPage_EndsOfAnOutput(t *testing.T) {
 		}
 	})
 }
+
+// Who is asked reads all of what would be run, however long it is.
+//
+// proves PER-1
+func TestRequest_WholeInput(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		call, request := store.NewID("call"), store.NewID("per")
+		intent := r.Propose(call, journal.EffectEffect)
+		long := strings.Repeat("echo one more line\n", 4000)
+		input, err := journal.Encode(map[string]string{"command": long})
+		must(t, err)
+		intent.Input = input
+		storetest.MustAppend(t, s, r.Claim, "", intent, storetest.Ask(request, call))
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 50)
+		must(t, err)
+		one, err := s.Request(t.Context(), r.Owner, request)
+		must(t, err)
+		alone, err := s.Call(t.Context(), r.Owner, call)
+		must(t, err)
+		for where, c := range map[string]*journal.Call{"the session's page": p.Calls[call], "the request's page": one.Call, "the call's page": alone} {
+			if !bytes.Equal(c.Input, input) {
+				t.Errorf("%s has %d bytes of %d: %.60s", where, len(c.Input), len(input), c.Input)
+			}
+		}
+	})
+}

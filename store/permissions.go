@@ -91,8 +91,10 @@ func (s *Store) Request(ctx context.Context, owner, id string) (RequestPage, err
 			}
 			return err
 		}
-		p.Call, err = loadCall(ctx, q, p.Request.Tool.CallID)
-		return err
+		if p.Call, err = loadCall(ctx, q, p.Request.Tool.CallID); err != nil {
+			return err
+		}
+		return wholeInput(ctx, q, p.Call)
 	})
 	return p, err
 }

@@ -233,7 +233,7 @@ func (m *mission) result(at int, failed bool) runner.Result {
 func how(c *journal.Call) string {
 	switch {
 	case c.State == journal.CallIsRefused && c.Feedback != "":
-		return "was refused: " + journal.Cut(c.Feedback, 500)
+		return "was refused: " + strings.TrimRight(journal.Cut(c.Feedback, 500), ". \n")
 	case c.State == journal.CallIsRefused:
 		return "was refused: " + c.Reason
 	case c.State == journal.CallCancelled:

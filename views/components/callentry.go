@@ -12,7 +12,11 @@ func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
 	name := d.callName(journal.CallOf(body))
 	switch b := body.(type) {
 	case *journal.CallProposed:
-		return Entry{Class: "tool", Icon: "term", Title: Say("The agent proposed ", Code(NewCallTitle(b.Tool, CallPayload(&journal.Call{Input: b.Input})))), Note: Say(effectText(b.Effect))}, true
+		what := &journal.Call{Input: b.Input}
+		if c := d.Calls[b.CallID]; c != nil { // it has the whole of a long input
+			what = c
+		}
+		return Entry{Class: "tool", Icon: "term", Title: Say("The agent proposed ", Code(NewCallTitle(b.Tool, CallPayload(what)))), Note: Say(effectText(b.Effect))}, true
 	case *journal.CallDispatched:
 		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
 		if b.N > 1 {

@@ -53,7 +53,7 @@ func SettingsPage(p Settings) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium\"><h1>Settings</h1><p class=\"muted\">They belong to your account, and hold on every device.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium\"><h1>Settings</h1><p class=\"muted\">They belong to your account, and hold on every device. Passwords, sign-in links and tokens are made on the server: <code>holdfast user link</code>, <code>holdfast token new</code>.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1,0 +1,81 @@
+//go:build evidence
+
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// TestEvidence takes the pictures of docs/evidence.md (make evidence): each page
+// wide and narrow, light and dark, and a crash in the middle of a mission.
+func TestEvidence(t *testing.T) {
+	g := newGallery(t)
+	pages := map[string]string{
+		"sessions": "/", "needs-you": "/needs-you", "new-session": "/sessions/new", "settings": "/settings", "help": "/help",
+		"decision": g.session(t, "waiting"), "reconcile": g.session(t, "uncertain_output"), "running": g.session(t, "running"), "output": g.session(t, "ready_output"),
+		"stopped": g.session(t, "stopped"), "limit": g.session(t, "limit_reached"), "failed": g.session(t, "failed"), "unconfirmed": g.session(t, "unconfirmed"),
+		"request": g.request(t, "waiting_bidi", 0), "call": g.call(t, "uncertain_output", "unknown", 0), "stop": g.session(t, "running") + "/stop",
+	}
+	visitor := g.w.tab(g.s.base)
+	picture(visitor, "sign-in", "/login")
+	b := g.w.tab(g.s.base)
+	b.signIn()
+	for name, path := range pages {
+		picture(b, name, path)
+	}
+}
+
+// TestEvidence_Crash shows a page whose server is killed in the middle of a step.
+func TestEvidence_Crash(t *testing.T) {
+	w := newWorld(t, "sqlite")
+	s := w.serve()
+	b := w.tab(s.base)
+	b.signIn()
+	a := s.api()
+	id := a.mission("# Prepare\n\n```sh\necho prepared\n```\n\n# Deploy\n\n```sh\nfor n in 1 2 3; do echo deploying part $n of 9; done; sleep 3600\n```\n\n# Tell\n\n```sh\necho told\n```\n")
+	b.visit("/sessions/" + id)
+	b.within(recovery, "it deploys", says(sel("journal"), "deploying part 3"))
+	b.allow("net::ERR_")
+	shoot(b, "crash-1-running")
+	s.kill9()
+	b.within(recovery, "it is lost", shows("your-view", "disconnected"))
+	shoot(b, "crash-2-killed")
+	s.start()
+	b.within(recovery, "it asks", has(sel("reconcile-card")))
+	b.within(recovery, "it is back", shows("your-view", "live"))
+	shoot(b, "crash-3-back")
+	b.press(sel("resolution-form") + ` input[value="in_part"]`)
+	b.fill(sel("resolution-form")+" textarea", "Parts 1 to 3 are deployed; I rolled them back.")
+	b.press(sel("resolution-form") + ` button[value="continue"]`)
+	b.within(recovery, "it is done", shows("execution", "ready"))
+	shoot(b, "crash-4-reconciled")
+}
+
+// picture takes a page in both themes and widths.
+func picture(b *tab, name, path string) {
+	for _, theme := range []string{"light", "dark"} {
+		b.theme(theme)
+		for width, size := range map[int64]string{1280: "wide", 390: "narrow"} {
+			b.width(width)
+			b.visit(path)
+			shoot(b, name+"-"+size+"-"+theme)
+		}
+	}
+}
+
+func shoot(b *tab, name string) {
+	b.until("the fonts are there", "document.fonts.status === 'loaded'")
+	b.call("take a picture", func(ctx context.Context) error {
+		out, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: "webp", Quality: 70})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(os.Getenv("HOLDFAST_EVIDENCE"), name+".webp"), out.Data, 0o644)
+	})
+}
