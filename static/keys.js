@@ -7,6 +7,7 @@
   const off = document.documentElement.dataset.keys === 'off';
   const help = $('keys-help');
   let armed = null; // where the focus was before a key moved it to a button
+  let at = null;    // that button
   let prefix = 0;
 
   const inField = (el) => el?.closest('input, textarea, select, [contenteditable]');
@@ -89,9 +90,10 @@
     const button = card?.querySelector(`button[name=reply][value=${reply}]`);
     if (!button || performance.now() - Number(card.dataset.arrived || -1000) < 500) return false;
     armed = document.activeElement && document.activeElement !== document.body ? document.activeElement : $('needs') || button;
+    at = button;
     button.focus();
     hint(words, button);
-    button.addEventListener('blur', () => { hint(''); setTimeout(() => { if (document.activeElement !== button) armed = null; }); }, { once: true });
+    button.addEventListener('blur', () => { hint(''); setTimeout(() => { if (at === button && document.activeElement !== button) armed = null; }); }, { once: true });
     return true;
   }
 
