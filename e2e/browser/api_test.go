@@ -122,18 +122,6 @@ func (a *api) prompt(id, text, delivery string) {
 	a.send(http.MethodPost, "/api/v1/sessions/"+id+"/prompts", map[string]string{"text": text, "delivery": delivery}, nil)
 }
 
-// interrupt stops the open turn: now, or at a boundary.
-func (a *api) interrupt(id, mode string) {
-	a.w.t.Helper()
-	a.send(http.MethodPost, "/api/v1/sessions/"+id+"/interruption", map[string]string{"mode": mode}, nil)
-}
-
-// archive closes a session.
-func (a *api) archive(id string) {
-	a.w.t.Helper()
-	a.send(http.MethodPost, "/api/v1/sessions/"+id+"/archive", nil, nil)
-}
-
 // decide answers a request.
 func (a *api) decide(id, reply string) {
 	a.w.t.Helper()

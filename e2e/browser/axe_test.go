@@ -48,8 +48,8 @@ func (v violation) String() string {
 }
 
 // axe opens every details of the page and holds it against axe-core: the rules
-// of WCAG 2.0 to 2.2, A and AA, and its best practices.
-func (b *tab) axe() []violation {
+// of WCAG 2.0 to 2.2, A and AA, and its best practices; or those that are named.
+func (b *tab) axe(rules ...string) []violation {
 	b.t.Helper()
 	source, err := axeSource()
 	if err != nil {
@@ -59,8 +59,12 @@ func (b *tab) axe() []violation {
 		eval[bool](b, source+"\n;true") // a script tag would be stopped by the CSP
 	}
 	eval[bool](b, "document.querySelectorAll('details').forEach(d => { d.open = true }), true")
+	only, _ := json.Marshal(rules) // strings always can be
+	if len(rules) == 0 {
+		only = []byte("['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']")
+	}
 	found := eval[[]violation](b, `axe.run(document, {
-		runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+		runOnly: `+string(only)+`,
 		resultTypes: ['violations'],
 	}).then(r => r.violations.map(v => ({ID: v.id, Help: v.help,
 		Nodes: v.nodes.map(n => ({Target: n.target, HTML: n.html, FailureSummary: n.failureSummary}))})))`)
@@ -83,6 +87,13 @@ func (b *tab) overflow() string {
 			const box = el.getBoundingClientRect();
 			if (box.right > room + 1 && box.width > 0 && !el.closest('.vh, .skip') && out.length < 5)
 				out.push(el.tagName.toLowerCase() + (el.id ? '#' + el.id : '') + '.' + String(el.getAttribute('class')) + ' ends at ' + Math.round(box.right));
+		}
+		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let node; out.length < 5 && (node = texts.nextNode()); ) { // a text may stick out of its element
+			const range = document.createRange();
+			range.selectNodeContents(node);
+			for (const box of range.getClientRects())
+				if (box.right > room + 1 && !node.parentElement.closest('.vh, .skip')) { out.push('the text “' + node.data.trim().slice(0, 60) + '” ends at ' + Math.round(box.right)); break; }
 		}
 		return {wide: document.documentElement.scrollWidth, room, out};
 	})()`)

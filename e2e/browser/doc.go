@@ -25,10 +25,12 @@
 //
 // # A page for axe
 //
-// Add a line to the table of pages_test.go. Each page there is held against
-// axe-core in both themes, wide and narrow, with every details open; looked at in
-// 320 pixels, also with the text spacing of WCAG 1.4.12; and walked through by
-// keyboard in both directions.
+// Add a line to the table of pages_test.go; each session of the package seed has
+// its page there already. They are looked at on one server that seed has filled,
+// in two sets of tabs that stay signed in. Each page is held against axe-core in
+// both themes, wide and narrow, with every details open; looked at in 320 pixels,
+// also with the text spacing of WCAG 1.4.12; and walked through by keyboard in
+// both directions.
 //
 // scripts/chromium installs Chromium and axe-core where they are missing. Without
 // them the tests fail: a skipped test proves nothing.

@@ -150,7 +150,7 @@ func (j *job) reach(state string) {
 	if state == "waiting" { // also for a step that was answered: the page must show this one
 		says += " && " + has("#"+j.a.pending(j.id)[0].ID)
 	}
-	if !eval[bool](j.b, "!!("+says+")") && j.b.count(refresh) > 0 {
+	if !eval[bool](j.b, "!!("+says+")") && eval[bool](j.b, has(refresh)+"?.checkVisibility() ?? false") {
 		j.b.press(refresh)
 	}
 	j.b.until("the page says "+state, says)

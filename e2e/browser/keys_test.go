@@ -206,8 +206,8 @@ func (b *tab) choose(radio string) {
 	b.t.Fatalf("%s: the arrows never reach %s", b.location(), radio)
 }
 
-// walk goes through a page from its beginning to its end and back, and gives
-// what is wrong on the way.
+// walk goes through a page, or the dialog that is open, from its beginning to its
+// end and back, and gives what is wrong on the way.
 func (b *tab) walk() []string {
 	b.t.Helper()
 	var faults []string
@@ -219,7 +219,7 @@ func (b *tab) walk() []string {
 			const mark = document.createElement('span');
 			mark.tabIndex = -1;
 			mark.id = 'walk';
-			document.body.`+from+`(mark);
+			(document.querySelector('dialog[open]') ?? document.body).`+from+`(mark);
 			mark.focus();
 			return true;
 		})()`)
@@ -233,6 +233,9 @@ func (b *tab) walk() []string {
 			if fault := f.fault(); fault != "" && !once[fault] {
 				once[fault] = true
 				faults = append(faults, way+" "+fault)
+			}
+			if strings.HasPrefix(f.Is, "dialog") { // one that scrolls is a stop of its own, before its first
+				break
 			}
 		}
 		return stops

@@ -26,6 +26,8 @@ type live struct {
 	w *world
 	s *server
 	p *proxy
+
+	opened *tab // where wantSame opens the page anew
 }
 
 // watch opens a session's page through a proxy, and waits until it is live.

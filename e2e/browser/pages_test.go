@@ -4,17 +4,15 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
+	"path"
 	"strings"
-	"sync"
 	"testing"
 )
 
 // room is one page in one state.
 type room struct {
 	name string
-	as   string // visitor, owner or newcomer (who has no session); "": owner
+	as   string // visitor, or newcomer (who has no session); "": who has all of them
 	open func(b *tab, g *gallery)
 }
 
@@ -23,9 +21,9 @@ func at(path string) func(*tab, *gallery) {
 	return func(b *tab, _ *gallery) { b.visit(path) }
 }
 
-// of is the page of one of the gallery's sessions.
-func of(name, query string) func(*tab, *gallery) {
-	return func(b *tab, g *gallery) { b.visit("/sessions/" + g.id(b.t, name) + query) }
+// of is the page of one of the gallery's sessions, or one below it.
+func of(name, rest string) func(*tab, *gallery) {
+	return func(b *tab, g *gallery) { b.visit(g.session(b.t, name) + rest) }
 }
 
 // failing is a page that is opened by its address and answers with an error.
@@ -34,90 +32,182 @@ func failing(status int, path string) func(*tab, *gallery) {
 }
 
 // posted is the answer to a form.
-func posted(status int, path func(g *gallery) string, fields ...string) func(*tab, *gallery) {
+func posted(status int, path func(t *testing.T, g *gallery) string, fields ...string) func(*tab, *gallery) {
 	return func(b *tab, g *gallery) {
 		with := map[string]string{"idempotency_key": rand.Text()}
 		for i := 0; i+1 < len(fields); i += 2 {
 			with[fields[i]] = fields[i+1]
 		}
-		b.post(status, path(g), with)
+		b.post(status, path(b.t, g), with)
 	}
 }
 
-func to(path string) func(*gallery) string { return func(*gallery) string { return path } }
+func to(path string) func(*testing.T, *gallery) string {
+	return func(*testing.T, *gallery) string { return path }
+}
 
-// rooms are all pages. To add one, add a line.
+// below is a path below a session of the gallery.
+func below(name, rest string) func(*testing.T, *gallery) string {
+	return func(t *testing.T, g *gallery) string { t.Helper(); return g.session(t, name) + rest }
+}
+
+// unknown is a path below the call of a session whose outcome isn't known.
+func unknown(name, rest string) func(*testing.T, *gallery) string {
+	return func(t *testing.T, g *gallery) string { t.Helper(); return g.call(t, name, "unknown", 0) + rest }
+}
+
+// asked is a path below the n-th request of a session.
+func asked(name string, n int, rest string) func(*testing.T, *gallery) string {
+	return func(t *testing.T, g *gallery) string { t.Helper(); return g.request(t, name, n) + rest }
+}
+
+// nth is a path below the n-th call of a session.
+func nth(name string, n int, rest string) func(*testing.T, *gallery) string {
+	return func(t *testing.T, g *gallery) string { t.Helper(); return g.call(t, name, "", n) + rest }
+}
+
+// opened is a page whose address the gallery knows.
+func opened(path func(*testing.T, *gallery) string) func(*tab, *gallery) {
+	return func(b *tab, g *gallery) { b.visit(path(b.t, g)) }
+}
+
+// then is a page with which something is done first.
+func then(open func(*tab, *gallery), do func(*tab)) func(*tab, *gallery) {
+	return func(b *tab, g *gallery) { open(b, g); do(b) }
+}
+
+// rooms are all pages. To add one, add a line; each session of the gallery has
+// its own besides.
 var rooms = []room{
 	{"sign in", "visitor", at("/login")},
 	{"sign in, refused", "visitor", posted(http.StatusUnauthorized, to("/login"), "email", "nobody@example.org", "password", "wrong")},
+	{"sign in, with a text that was not sent", "visitor", posted(http.StatusUnauthorized, below("ready", "/prompts"), "text", "Then look at the logs.\n\nAll of them.", "delivery", "queue")},
 	{"a link that has ended", "visitor", failing(http.StatusGone, "/setup?code=wrong")},
 	{"help, signed out", "visitor", at("/help")},
 	{"the list, empty", "newcomer", at("/")},
 	{"needs you, empty", "newcomer", at("/needs-you")},
 	{"the list", "", at("/")},
-	{"the list, filtered", "", at("/?state=ready&q=disk")},
+	{"the list, filtered", "", at("/?state=ready&q=print")},
 	{"the list, nothing found", "", at("/?q=nowhere")},
+	{"the list, nothing found in a state", "", at("/?state=closed&q=nowhere")},
 	{"needs you", "", at("/needs-you")},
 	{"new session", "", at("/sessions/new")},
 	{"new session, with errors", "", posted(http.StatusUnprocessableEntity, to("/sessions"), "prompt", "", "workspace", "", "agent", "runbook", "preset", "ask_all")},
+	{"settings", "", at("/settings")},
+	{"settings, refused", "", posted(http.StatusUnprocessableEntity, to("/settings"), "keys", "some", "theme", "pink")},
 	{"help", "", at("/help")},
+	{"the help dialog", "", then(at("/"), openHelp)},
+	{"the help dialog of a session", "", then(of("waiting_two", ""), openHelp)},
 
-	{"session idle", "", of("idle", "")},
-	{"session queued", "", of("queued", "")},
-	{"session running", "", of("running", "")},
-	{"session waiting", "", of("waiting", "")},
-	{"session waiting, long and hidden texts", "", of("long", "")},
-	{"session stopping", "", of("stopping", "")},
-	{"session uncertain", "", of("uncertain", "")},
-	{"session stopped, with messages held", "", of("stopped", "")},
-	{"session at its limit", "", of("limit", "")},
-	{"session failed", "", of("failed", "")},
-	{"session ready", "", of("ready", "")},
-	{"session closed", "", of("closed", "")},
 	{"session, refreshing", "", of("waiting", "?auto=60")},
-	{"session, earlier entries", "", of("ready", "?before=60")},
-	{"session, an empty message", "", posted(http.StatusUnprocessableEntity, func(g *gallery) string { return "/sessions/" + g.ids["ready"] + "/prompts" }, "text", "", "delivery", "queue")},
-	{"session, a resolution without outcome", "", posted(http.StatusUnprocessableEntity, func(g *gallery) string { return "/calls/" + g.lost + "/resolution" }, "evidence", "", "then", "stay")},
+	{"session, refreshing with calls to reconcile", "", of("uncertain", "?auto=60")},
+	{"session, earlier entries", "", of("ready_many_calls", "?before=160")},
+	{"session, the first entries", "", of("ready_many_entries", "?before=40")},
+	{"session, an empty message", "", posted(http.StatusUnprocessableEntity, below("ready", "/prompts"), "text", "", "delivery", "queue")},
+	{"session, a resolution without outcome", "", posted(http.StatusUnprocessableEntity, unknown("uncertain", "/resolution"), "evidence", "", "then", "stay")},
+	{"session, a resolution without evidence", "", posted(http.StatusUnprocessableEntity, unknown("uncertain_output", "/resolution"), "outcome", "happened", "evidence", "", "then", "stay")},
+	{"session, held", "", then(of("ready_output", ""), func(b *tab) { b.press(sel("hold")); b.until("it is held", shows("your-view", "held")) })},
 
 	{"stop", "", of("running", "/stop")},
-	{"request", "", func(b *tab, g *gallery) { b.visit("/permissions/" + g.request) }},
-	{"request, long", "", func(b *tab, g *gallery) { b.visit("/permissions/" + g.long) }},
-	{"request, answered", "", func(b *tab, g *gallery) { b.visit("/permissions/" + g.answered) }},
-	{"output", "", func(b *tab, g *gallery) { b.visit("/calls/" + g.output + "/output") }},
-	{"output, none", "", func(b *tab, g *gallery) { b.visit("/calls/" + g.silent + "/output") }},
+	{"stop, once more", "", of("stopping", "/stop")},
+	{"request", "", opened(asked("waiting", 0, ""))},
+	{"request, one of two", "", opened(asked("waiting_two", 0, ""))},
+	{"request, the other one", "", opened(asked("waiting_two", 1, ""))},
+	{"request, long", "", opened(asked("waiting_long", 0, ""))},
+	{"request, hidden characters", "", opened(asked("waiting_bidi", 0, ""))},
+	{"call, not known", "", opened(unknown("uncertain", ""))},
+	{"call, not known, with output", "", opened(unknown("uncertain_output", ""))},
+	{"call, reconciled", "", opened(unknown("ready_reconciled", ""))},
+	{"call that runs", "", opened(nth("running", 1, ""))},
+	{"call that failed", "", opened(nth("failed", 1, ""))},
+	{"call, 10 MiB", "", opened(nth("ready_large_output", 0, ""))},
+	{"call, 10 MiB, more of it", "", opened(nth("ready_large_output", 0, "?lines=400"))},
+	{"call that asks", "", opened(nth("waiting", 0, ""))},
+	{"call, broken colours", "", opened(nth("ready_output", brokenColours, ""))},
+	{"output", "", opened(nth("ready_output", 0, "/output"))},
+	{"output, one line", "", opened(nth("ready_output", longLine, "/output"))},
+	{"output, a character that is cut", "", opened(nth("ready_output", cutCharacter, "/output"))},
+	{"output, not text", "", opened(nth("ready_output", nul, "/output"))},
+	{"output, directions", "", opened(nth("ready_output", direction, "/output"))},
+	{"output, a later page", "", opened(nth("ready_large_output", 0, "/output?offset=65536"))},
+	{"output, none", "", opened(nth("ready_output", noOutput, "/output"))},
 
 	{"error 404", "", failing(http.StatusNotFound, "/sessions/ses_nowhere")},
-	{"error 409", "", posted(http.StatusConflict, func(g *gallery) string { return "/permissions/" + g.answered + "/decision" }, "reply", "reject", "digest", "other")},
-	{"error 422", "", posted(http.StatusUnprocessableEntity, func(g *gallery) string { return "/permissions/" + g.request + "/decision" }, "reply", "once", "digest", "other")},
+	{"error 422", "", posted(http.StatusUnprocessableEntity, asked("waiting", 0, "/decision"), "reply", "once", "digest", "other")},
+	{"error 409", "", posted(http.StatusConflict, unknown("ready_reconciled", "/resolution"), "outcome", "cannot_tell", "then", "stay")},
+}
+
+// afterwards are pages that are there when one request of two was answered.
+func afterwards(answered string) []room {
+	return []room{
+		{"session, one of two answered", "", of("waiting_two", "")},
+		{"request, answered", "", at(answered)},
+		{"request, answered before", "", posted(http.StatusConflict, to(answered+"/decision"), "reply", "reject", "digest", "other")},
+	}
+}
+
+func openHelp(b *tab) {
+	b.t.Helper()
+	b.until("the script is there", "window.holdfast?.notify")
+	b.key("?")
+	b.until("the help is open", has("dialog[open]"))
 }
 
 // Every page in every state: axe-core in both themes, wide and narrow; no
 // sideways scrolling in 320 pixels, also with other text spacing; and every stop
 // of the keyboard seen, in both directions.
+//
+// On the same server: journals that are long, and what is hard to show
+// (large_test.go).
+// proves RDR-6 JRN-8
 func TestPages(t *testing.T) {
 	t.Parallel()
-	g, verdict := newGallery(t), newRefusals(t)
-	type desk map[string]*tab
-	desks := make(chan desk, 2)
-	for range cap(desks) {
-		d := desk{"owner": g.w.tab(g.s.base), "visitor": g.w.tab(g.s.base), "newcomer": g.w.tab(g.s.base)}
-		d["owner"].signIn()
-		d["newcomer"].signInAs(g.newcomer)
-		desks <- d
+	g := newGallery(t)
+	desks := newDesks(g)
+	all := rooms
+	for _, one := range g.r.Sessions {
+		all = append(all, room{"session " + one.Name, "", of(one.Name, "")})
 	}
+	t.Run("filled", func(t *testing.T) {
+		t.Run("many entries", g.testManyEntries)
+		t.Run("the whole way", g.testTheWholeWay)
+		t.Run("hard to show", g.testHardToShow)
+		desks.visit(t, g, all)
+	})
+	answered := g.request(t, "waiting_two", 0)
+	g.a.decide(path.Base(answered), "once")
+	t.Run("answered", func(t *testing.T) { desks.visit(t, g, afterwards(answered)) })
+}
+
+// desks are where rooms are looked at: a tab each for who looks, used again for
+// room after room.
+type desks chan map[string]*tab
+
+func newDesks(g *gallery) desks {
+	all := make(desks, 2)
+	for range cap(all) {
+		d := map[string]*tab{"": g.w.tab(g.s.base), "visitor": g.w.tab(g.s.base), "newcomer": g.w.tab(g.s.base)}
+		d[""].signIn()
+		d["newcomer"].signInAs(g.newcomer)
+		all <- d
+	}
+	return all
+}
+
+func (all desks) visit(t *testing.T, g *gallery, rooms []room) {
+	t.Helper()
 	for _, r := range rooms {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			d := <-desks
-			defer func() { desks <- d }()
-			if r.as == "" {
-				r.as = "owner"
-			}
+			d := <-all
+			defer func() { all <- d }()
 			b := d[r.as]
 			defer b.lend(t)()
 			b.width(1280)
 			r.open(b, g)
-			verdict.judge(t, look(b))
+			for _, fault := range look(b) {
+				t.Error(fault)
+			}
 		})
 	}
 }
@@ -139,6 +229,10 @@ func TestPages_Setup(t *testing.T) {
 	b.until("a session can be made", has(sel("new-session-form")))
 }
 
+// themes are the schemes of colours, with the rules of axe-core that are asked in
+// each; none: all. A theme changes nothing but colours, so one is asked all.
+var themes = map[string][]string{"light": nil, "dark": {"color-contrast", "link-in-text-block"}}
+
 // look gives what is wrong with the page that a tab is at, of all that holds for
 // every page, and in which way of looking it was seen.
 func look(b *tab) []string {
@@ -156,9 +250,9 @@ func look(b *tab) []string {
 	}
 	for _, width := range []int64{1280, 390} {
 		b.width(width)
-		for _, theme := range []string{"light", "dark"} {
+		for theme, rules := range themes {
 			b.theme(theme)
-			for _, v := range b.axe() {
+			for _, v := range b.axe(rules...) {
 				note(v.String(), fmt.Sprintf("%s, %d px", theme, width))
 			}
 		}
@@ -178,48 +272,4 @@ func look(b *tab) []string {
 		faults[i] = fmt.Sprintf("%s (%s): %s", b.location(), strings.Join(ways[fault], "; "), fault)
 	}
 	return faults
-}
-
-// known are faults of the pages as they are now, by what their report says. Each
-// must be met, so that a line goes with its fault.
-var known = []string{
-	`per_.*heading-order`,
-	`(?s)landmark-unique.*Output of echo part`,
-	`390 px\).*: backwards the focus is at a “(Refresh|Go to the latest|#[0-9]+, link to this entry)”, and hidden: covered`,
-}
-
-// refusals fails a subtest of what is wrong and not known, and its parent, when
-// all rooms were looked at, of what is known and wasn't met.
-type refusals struct {
-	mu   sync.Mutex
-	met  map[string]bool
-	seen int
-}
-
-func newRefusals(t *testing.T) *refusals {
-	r := &refusals{met: map[string]bool{}}
-	t.Cleanup(func() {
-		for _, k := range known {
-			if r.seen == len(rooms) && !r.met[k] {
-				t.Errorf("no page has the known fault any more: %s", k)
-			}
-		}
-	})
-	return r
-}
-
-func (r *refusals) judge(t *testing.T, faults []string) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen++
-	for _, f := range faults {
-		i := slices.IndexFunc(known, func(k string) bool { return regexp.MustCompile(k).MatchString(f) })
-		if i < 0 {
-			t.Error(f)
-			continue
-		}
-		r.met[known[i]] = true
-		t.Log("known: " + f)
-	}
 }

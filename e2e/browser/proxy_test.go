@@ -25,6 +25,7 @@ type proxy struct {
 	mu       sync.Mutex
 	more     chan struct{} // closed and replaced at each change
 	mode     mode
+	losing   string // the answers to posts whose path ends so are lost
 	conns    map[*cuttable]bool
 	streams  []*stream
 	open     int
@@ -128,7 +129,10 @@ func (p *proxy) eachConn(f func(c *cuttable)) {
 }
 
 // pass lets everything through again. What was frozen stays dead.
-func (p *proxy) pass() { p.become(passing) }
+func (p *proxy) pass() {
+	p.lose("")
+	p.become(passing)
+}
 
 // drop resets all connections and refuses new ones.
 func (p *proxy) drop() {
@@ -147,6 +151,20 @@ func (p *proxy) freeze() {
 func (p *proxy) answer503() {
 	p.become(unavailable)
 	p.eachConn(func(c *cuttable) { c.cut() })
+}
+
+// lose lets the answers to posts vanish whose path ends so: what they asked for is
+// done. It lasts until pass, since a browser sends some requests again by itself.
+func (p *proxy) lose(suffix string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.losing = suffix
+}
+
+func (p *proxy) loses(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.losing != "" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, p.losing)
 }
 
 // door takes connections as the mode allows.
@@ -264,8 +282,11 @@ func (c *cuttable) blackhole() bool {
 	}
 }
 
-// note notes a stream.
+// note notes a stream; an answer that is to be lost it refuses to pass on.
 func (p *proxy) note(res *http.Response) error {
+	if p.loses(res.Request) {
+		return errors.New("the answer is lost")
+	}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}

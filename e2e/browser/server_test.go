@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ var quick = []string{"--lease", "3s", "--renew", "1s", "--sweep", "1s"}
 // serve starts a server and waits until it is ready.
 func (w *world) serve(flags ...string) *server {
 	w.t.Helper()
-	s := &server{w: w, addr: freeAddr(w.t), flags: append(append([]string{}, quick...), flags...), out: newOutput(), err: newOutput()}
+	s := &server{w: w, addr: freeAddr(w.t), flags: slices.Concat(w.flags, flags), out: newOutput(), err: newOutput()}
 	s.base = "http://" + s.addr
 	w.mu.Lock()
 	w.servers = append(w.servers, s)

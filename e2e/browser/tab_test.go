@@ -286,7 +286,7 @@ func (b *tab) signInAs(email string) {
 	b.t.Helper()
 	b.visit("/login")
 	b.fill("#email", email)
-	b.fill("#password", password)
+	b.fill("#password", b.w.pass)
 	b.leaving(func() { b.key(keyEnter) })
 	if at := b.location(); at != "/" {
 		b.t.Fatalf("signing in led to %s:\n%s", at, tail(b.text("body"), 2000))

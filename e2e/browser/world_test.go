@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/e2e/seed"
 	"holdfast/store/storetest"
 )
 
@@ -27,7 +28,9 @@ type world struct {
 	dir   string // everything of this world lies below
 	work  string // the workspace
 	email string
-	token string // of the API, made when it is needed
+	pass  string   // of the user
+	token string   // of the API, made when it is needed
+	flags []string // of its servers
 
 	mu      sync.Mutex
 	servers []*server
@@ -37,12 +40,42 @@ type world struct {
 func newWorld(t *testing.T, database string) *world {
 	t.Helper()
 	w := newEmptyWorld(t, database)
-	w.mustRun(password+"\n", "user", "add", w.email, "--password-stdin")
+	w.mustRun(w.pass+"\n", "user", "add", w.email, "--password-stdin")
 	return w
+}
+
+// newSeededWorld makes a world of the sessions that the package seed makes, and
+// says which they are.
+func newSeededWorld(t *testing.T) (*world, *seed.Result) {
+	t.Helper()
+	dir := newPlace(t)
+	r, err := seed.Fill(t.Context(), seed.Options{Dir: dir, Binary: mustBinary(t), Large: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: &storetest.DB{Name: "sqlite", URL: r.Database}, dir: dir, work: r.Workspaces, email: r.Email, pass: r.Password, token: r.Token, flags: []string{"--max-running", "1"}}
+	t.Cleanup(w.finish)
+	return w, r
 }
 
 // newEmptyWorld makes a world that nobody can sign in to yet.
 func newEmptyWorld(t *testing.T, database string) *world {
+	t.Helper()
+	dir := newPlace(t)
+	w := &world{
+		t: t, db: storetest.New(t, database), dir: dir, work: filepath.Join(dir, "work"),
+		email: strings.ToLower(rand.Text()[:8]) + "@example.org", pass: password, flags: quick,
+	}
+	if err := os.Mkdir(w.work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.finish)
+	return w
+}
+
+// newPlace takes a place for a world, which the test's end gives back, and gives
+// an empty folder for it.
+func newPlace(t *testing.T) string {
 	t.Helper()
 	mustBinary(t)
 	places <- struct{}{}
@@ -51,12 +84,7 @@ func newEmptyWorld(t *testing.T, database string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, db: storetest.New(t, database), dir: dir, work: filepath.Join(dir, "work"), email: strings.ToLower(rand.Text()[:8]) + "@example.org"}
-	if err := os.Mkdir(w.work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.finish)
-	return w
+	return dir
 }
 
 // finish ends all servers; of a test that failed their logs are printed.
