@@ -51,11 +51,21 @@
       return lost(form, button);
     }
     done();
-    const refusal = res.ok ? null : refusalIn(html);
-    const ours = res.ok ? res.headers.get('X-Holdfast-Head') : refusal;
-    if (ours && res.status < 500 && res.status !== 409 && res.status !== 429) delete form.dataset.key; // it is known what became of it
-    if (res.ok && ours) return settled(form, res.headers.get('X-Holdfast-Said') || 'Recorded.', html);
-    if (refusal) return show(form, refusal);
+    const taken = res.redirected; // the form was taken, whatever became of the page that it led to
+    const refusal = taken || res.ok ? null : refusalIn(html);
+    if ((taken || refusal) && res.status < 500 && res.status !== 409 && res.status !== 429) delete form.dataset.key; // it is known what became of it
+    if (taken) {
+      const whole = res.ok && res.headers.get('X-Holdfast-Head');
+      settled(form, body, whole ? res.headers.get('X-Holdfast-Said') || 'Recorded.' : 'Recorded. What came of it will show here.', whole ? html : '');
+      if (!whole) hf.source()?.wake();
+      return;
+    }
+    if (refusal) {
+      if (res.status === 401) keepHere(body);
+      show(form, refusal);
+      if (res.status === 409 || res.status === 410) hf.refresh?.(); // what stands here is behind
+      return;
+    }
     if (res.status === 401) { location.href = '/login?next=' + encodeURIComponent(location.pathname); return; }
     lost(form, button); // a proxy's words, not ours
   }
@@ -75,18 +85,27 @@
     return document.adoptNode(el);
   }
 
-  function settled(form, said, html) {
-    const card = form.closest('.card, .notice, li');
+  // hasFocus: else the person has gone on to something else, and is left there.
+  function hasFocus(form) {
     const at = document.activeElement;
-    const here = !at || at === document.body || form.contains(at); // else the person has gone on to something else
-    if (form.contains(at)) at.blur();
-    form.reset();
-    for (const t of form.querySelectorAll('textarea')) { t.value = ''; t.defaultValue = ''; }
+    return !at || at === document.body || (form.contains(at) && !at.matches('textarea'));
+  }
+
+  function settled(form, sent, said, html) {
+    const card = form.closest('.card, .notice, li');
+    const writes = document.activeElement?.matches('textarea') && form.contains(document.activeElement);
+    const here = hasFocus(form) || (writes && document.activeElement.value.replace(/\r?\n/g, '\r\n') === sent.get(document.activeElement.name)?.replace(/\r?\n/g, '\r\n'));
+    if (here && form.contains(document.activeElement)) document.activeElement.blur();
+    for (const t of form.querySelectorAll('textarea')) { // what was written since stays
+      const same = t.value.replace(/\r?\n/g, '\n') === (sent.get(t.name) || '').replace(/\r?\n/g, '\n');
+      if (same) t.value = '';
+      t.defaultValue = '';
+      if (!same && t.matches('[data-unsent]')) keepSoon();
+    }
     clear();
     if (form.closest('.queue')) card?.remove();
-    hf.swapParts(html);
-    const box = $('flash');
-    box.replaceChildren(notice('ok', said));
+    if (html) hf.swapParts(html, true);
+    $('flash').replaceChildren(notice('ok', said));
     hf.say(said);
     if (here) focusAfter(form, card);
   }
@@ -117,8 +136,10 @@
     box.tabIndex = -1;
     box.dataset.testid = 'refusal';
     box.append(...content);
+    const here = hasFocus(form) || form.contains(document.activeElement) && document.activeElement.matches('button');
     form.before(box);
-    box.focus();
+    if (here) box.focus(); else hf.sayNow(box.textContent.replace(/\s+/g, ' ').trim());
+    if (field()?.form === form) keepSoon();
   }
 
   function clear() {
@@ -139,51 +160,85 @@
 
   // ---- text that was typed and not sent is kept on the server for its owner
 
-  let timer, keeping;
+  let timer = 0, keeping = false, kept = null;
   const field = () => document.querySelector('[data-unsent]');
+  const hidden = (form, name) => form.querySelector(`[name=${name}]`)?.value || '';
 
   function keep() {
     const el = field();
     if (!el) return null;
-    const body = new URLSearchParams({ text: el.value, idempotency_key: el.form.querySelector('[name=idempotency_key]').value });
-    return { url: el.dataset.unsent, body };
+    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for') }) };
   }
 
+  // One save at a time, or an older text could come last.
   async function keepNow() {
     clearTimeout(timer);
+    timer = 0;
+    if (keeping) return keepSoon();
     const k = keep();
-    if (!k) return;
-    keeping = new AbortController();
+    if (!k || field().form.dataset.sending) return;
+    keeping = true;
     const state = $('unsent-state');
     try {
-      const res = await fetch(k.url, { method: 'POST', body: k.body, headers: { 'HX-Request': 'true' }, redirect: 'error', signal: keeping.signal });
-      if (state) state.textContent = res.ok ? (k.body.get('text') ? 'Kept on the server, not sent.' : '') : '';
-    } catch { /* it stays in the field; the next change tries again */ }
+      const res = await fetch(k.url, { method: 'POST', body: k.body, headers: { 'HX-Request': 'true' }, redirect: 'error', signal: AbortSignal.timeout(10000) });
+      if (res.ok) kept = k.body.get('text');
+      if (state) state.textContent = res.ok ? (kept ? 'Kept on the server, not sent.' : '') : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
+    } catch {
+      if (state) state.textContent = 'Not kept yet: no answer from the server.';
+    }
+    keeping = false;
   }
+
+  function keepSoon() {
+    clearTimeout(timer);
+    timer = setTimeout(keepNow, 700);
+  }
+  hf.unkept = () => field() && field().value !== field().defaultValue && field().value !== kept;
 
   function stopKeeping(form) {
     if (!field() || field().form !== form) return;
     clearTimeout(timer);
     timer = 0;
-    keeping?.abort();
     if ($('unsent-state')) $('unsent-state').textContent = '';
   }
 
   document.addEventListener('input', (e) => {
-    if (!e.target.matches('[data-unsent]')) return;
-    clearTimeout(timer);
-    timer = setTimeout(keepNow, 700);
+    if (e.target.matches('[data-unsent]')) keepSoon();
   });
+
+  // keepHere keeps a text that the server didn't take, since nobody is signed in,
+  // in this tab, for the same person's next sign-in.
+  function keepHere(body) {
+    const el = field();
+    if (el) store('holdfast-refused', JSON.stringify({ url: el.dataset.unsent, text: el.value, for: body.get('for') }));
+  }
+
+  // A browser may refuse storage; nothing depends on it.
+  function store(name, value) {
+    try { sessionStorage.setItem(name, value); } catch { /* as said */ }
+  }
+  function take(name) {
+    try {
+      const value = sessionStorage.getItem(name);
+      sessionStorage.removeItem(name);
+      return value;
+    } catch { return null; }
+  }
+  const refused = JSON.parse(take('holdfast-refused') || 'null');
+  if (refused && field()?.dataset.unsent === refused.url && hidden(field().form, 'for') === refused.for) {
+    field().value = refused.text;
+    keepSoon();
+  }
+
   // What is typed as the page goes is sent behind it, and may come after the
   // request for the next page: that one looks again.
   window.addEventListener('pagehide', () => {
-    if (!timer || !field() || field().value === field().defaultValue) return;
+    if (!timer || !hf.unkept()) return;
     const k = keep();
     navigator.sendBeacon(k.url, k.body);
-    sessionStorage.setItem('holdfast-left', k.url);
+    store('holdfast-left', k.url);
   });
-  const left = sessionStorage.getItem('holdfast-left');
-  sessionStorage.removeItem('holdfast-left');
+  const left = take('holdfast-left');
   if (left && field()?.dataset.unsent === left) [300, 1500].forEach((ms) => setTimeout(look, ms));
 
   async function look() {
@@ -214,25 +269,27 @@
 
   // ---- notifications, after a click that asks for them
 
+  const wanted = () => { try { return localStorage.getItem('holdfast-notify') === '1'; } catch { return false; } };
+  hf.wantsNotice = wanted;
   const offer = $('notify');
   if (offer && 'Notification' in window) {
     const state = () => {
       offer.hidden = Notification.permission === 'denied';
-      const on = Notification.permission === 'granted' && localStorage.getItem('holdfast-notify') === '1';
+      const on = Notification.permission === 'granted' && wanted();
       offer.setAttribute('aria-pressed', String(on));
     };
     offer.closest('[hidden]')?.removeAttribute('hidden');
     offer.addEventListener('click', async () => {
       const on = offer.getAttribute('aria-pressed') === 'true';
       if (!on && await Notification.requestPermission() !== 'granted') return state();
-      localStorage.setItem('holdfast-notify', on ? '0' : '1');
+      try { localStorage.setItem('holdfast-notify', on ? '0' : '1'); } catch { /* then it holds for nothing */ }
       state();
     });
     state();
   }
   // The text of a request is never in it: it could not be read there.
   hf.notify = (tag, words) => {
-    if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted' || localStorage.getItem('holdfast-notify') !== '1') return;
+    if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted' || !wanted()) return;
     const n = new Notification(words, { tag, icon: $('favicon')?.href });
     n.addEventListener('click', () => { window.focus(); n.close(); });
   };

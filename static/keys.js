@@ -17,7 +17,8 @@
   const covered = () => $('signed-out')?.hidden === false;
 
   document.addEventListener('keydown', (e) => {
-    if (e.key === 'Enter' && e.ctrlKey && e.target.matches('[data-unsent]') && !e.repeat) {
+    if (e.isComposing || e.repeat) return;
+    if (e.key === 'Enter' && e.ctrlKey && e.target.matches('[data-unsent]')) {
       e.preventDefault();
       e.target.form.requestSubmit($('send-queue') || e.target.form.querySelector('.btn-primary'));
       return;
@@ -30,7 +31,7 @@
       if (back === document.body || !back.isConnected) document.activeElement.blur(); else back.focus();
       return;
     }
-    if (off || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.defaultPrevented || e.isComposing || inField(e.target) || help?.open || covered()) return;
+    if (off || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || inField(e.target) || help?.open || covered()) return;
     if (prefix && performance.now() - prefix < 1500) {
       prefix = 0;
       const to = { s: '/', i: '/needs-you', n: '/sessions/new' }[e.key];
@@ -117,7 +118,8 @@
       a.addEventListener('click', (e) => { e.preventDefault(); help.showModal(); });
     }
     help.addEventListener('toggle', () => { if (help.open) back = document.activeElement; });
-    help.addEventListener('close', () => back?.focus?.());
+    // Back on a button that answers, the person would not know that Enter allows.
+    help.addEventListener('close', () => (back?.matches('[name=reply]') ? back.closest('.card').querySelector('h3') : back)?.focus?.());
     help.querySelector('[data-closes]')?.addEventListener('click', () => help.close());
   }
 })();

@@ -33,7 +33,7 @@
     }
   }
   setInterval(() => {
-    const wanted = !document.hidden || (window.Notification?.permission === 'granted' && localStorage.getItem('holdfast-notify') === '1');
+    const wanted = !document.hidden || (window.Notification?.permission === 'granted' && window.holdfast?.wantsNotice?.());
     if (wanted) ask();
   }, 20000);
   document.addEventListener('visibilitychange', () => !document.hidden && ask());

@@ -110,6 +110,12 @@
     return lost > 1500 || s.mode === 'hidden' ? 'reconnecting' : shown;
   }
 
+  function lastRow() {
+    let li = list.lastElementChild;
+    while (li && !li.dataset.seq) li = li.previousElementSibling;
+    return li;
+  }
+
   const looks = {
     live: ['Live', 'eye'], polling: ['Refreshing every 15 s', 'eye'], reconnecting: ['Reconnecting', 'eyeoff'], disconnected: ['Disconnected', 'eyeoff'],
     signed_out: ['Signed out', 'lock'], held: ['Held by you', 'eyeheld'], manual: ['', 'eye'],
@@ -122,7 +128,7 @@
   function detail(key) {
     const s = source();
     const last = s.cursor();
-    const age = took(now() - Date.parse(list.querySelector(':scope > li[data-seq]:last-of-type')?.dataset.at));
+    const age = took(now() - Date.parse(lastRow()?.dataset.at));
     switch (key) {
       case 'live': return `Entry ${number(last)}, ${age} ago. Checked ${took(performance.now() - s.heard)} ago.`;
       case 'polling': return `Checked ${took(performance.now() - s.heard)} ago.`;
@@ -191,7 +197,8 @@
   // cover takes the texts away: somebody else may be at the screen now.
   function cover() {
     for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) {
-      if (!part.querySelector('.refusal') && !part.parentElement.querySelector(':scope > .refusal')) part.remove(); // a text that was just refused is its writer's
+      if (part.closest('#composer') && (hf.unkept?.() || document.querySelector('#composer .refusal'))) continue; // a text that is nowhere else
+      part.remove();
     }
     $('signed-out').hidden = false;
   }
@@ -242,7 +249,9 @@
   }
 
   function afterRows() {
-    const fresh = [...list.querySelectorAll(':scope > li[data-seq]')].filter((li) => Number(li.dataset.seq) > before);
+    const fresh = [];
+    for (let li = list.lastElementChild; li && !(Number(li.dataset.seq) <= before); li = li.previousElementSibling) if (li.dataset.seq) fresh.unshift(li);
+    thin(fresh);
     added += fresh.length;
     for (const li of fresh) {
       if (every === 'all' ? !li.hidden : milestones.has(li.dataset.kind)) {
@@ -256,6 +265,14 @@
     setText($('entry-count'), count(source().cursor(), 'entry', 'entries'));
     setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
     render();
+  }
+
+  // thin takes pieces of output out again that were shown in a box long since:
+  // they have nothing to read, and an hour of them would make the page slow.
+  const pieces = [];
+  function thin(fresh) {
+    for (const li of fresh) if (li.hidden) pieces.push(li);
+    while (pieces.length > 500) pieces.shift().remove();
   }
 
   let unread = 0;
@@ -338,15 +355,21 @@
   }
 
   // answered makes a card that somebody reads say what became of it: the row that
-  // tells it stands in the journal by now.
+  // tells it stands in the journal by now. What was typed stays to be copied.
   function answered(card) {
+    if (card.dataset.answered) return;
+    card.dataset.answered = '1';
     const rows = [...list.querySelectorAll('li[data-kind="permission.replied"], li[data-kind="permission.cancelled"], li[data-kind="call.resolved"], li[data-kind="continuation.requested"]')];
     const row = rows.at(-1);
     const told = row?.querySelector('h3 > span')?.textContent.replace(/\s+/g, ' ').trim().replace(/\bit\b/, 'this');
     const words = told ? `${told} at ${row.querySelector('time').textContent}. ` : 'This ended or was answered. ';
+    const at = document.activeElement;
     outdate(card, words);
-    for (const form of card.querySelectorAll('form')) form.remove();
-    if (document.activeElement === document.body) card.querySelector('.outdated button').focus();
+    for (const form of card.querySelectorAll('form')) {
+      form.addEventListener('submit', (e) => e.preventDefault(), { capture: true });
+      for (const b of form.querySelectorAll('button')) b.remove();
+    }
+    if (at && !at.isConnected) card.querySelector('h3')?.focus();
     hf.sayNow(words.trim());
   }
 
@@ -360,11 +383,19 @@
     b.className = 'btn-s';
     b.textContent = next ? 'Show the change' : 'Take it away';
     b.addEventListener('click', () => {
-      if (next) card.replaceWith(next); else card.remove();
+      if (next) { carry(card, next); card.replaceWith(next); htmx.process(next); } else card.remove();
       $('needs').focus();
     });
     p.append(b);
     card.prepend(p);
+  }
+
+  // carry takes what was typed over to the card that takes the place of another.
+  function carry(from, to) {
+    for (const f of from.querySelectorAll('textarea, input:not([type=hidden])')) {
+      const same = [...to.querySelectorAll(f.tagName)].find((g) => g.name === f.name && g.type === f.type && (f.type !== 'radio' || g.value === f.value));
+      if (same && f.type === 'radio') same.checked = f.checked; else if (same) same.value = f.value;
+    }
   }
 
   // ---- title and icon
@@ -426,8 +457,8 @@
   // A worker that falls silent, and a place in the queue, make no entries: where
   // that can be, the parts are asked for when nothing came since the last beat.
   let swapped = performance.now();
-  async function refresh() {
-    if (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000) return;
+  async function refresh(now) {
+    if (!now && (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000)) return;
     swapped = performance.now();
     try {
       const res = await fetch(location.pathname, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
@@ -435,8 +466,11 @@
     } catch { /* the next beat asks again, and the stream tells if the server is away */ }
   }
 
+  hf.refresh = () => refresh(true);
+
   // swapParts takes parts that came without entries.
-  hf.swapParts = (html) => {
+  hf.swapParts = (html, asked) => {
+    if (source()?.held && !asked) return; // the person wants the page as it is
     const sink = document.createElement('div');
     sink.hidden = true;
     document.body.append(sink);

@@ -50,7 +50,8 @@
 
     // cursor is the last entry that the page shows.
     cursor() {
-      const last = rows()?.querySelector(':scope > li[data-seq]:last-of-type');
+      let last = rows()?.lastElementChild;
+      while (last && !last.dataset.seq) last = last.previousElementSibling;
       return last ? Number(last.dataset.seq) : 0;
     }
 
@@ -64,7 +65,7 @@
       if (this.es || this.starting || this.mode === 'gone' || this.closed) return;
       if (document.hidden) return this.hide();
       this.starting = true;
-      const place = await takePlace();
+      const place = await takePlace().catch(() => true); // no storage to count in: this page takes one
       this.starting = false;
       if (this.closed || this.mode === 'gone' || document.hidden) return;
       if (place) this.connect(); else this.poll();
@@ -86,7 +87,6 @@
 
     opened(e) {
       clearTimeout(this.timers.open);
-      clearTimeout(this.timers.poll);
       this.readyState = 1;
       this.failures = 0;
       this.hear();
@@ -108,9 +108,9 @@
       this.head = Math.max(this.head, id);
       const last = this.cursor();
       if (this.held || !(id > last)) return;
-      if (id > last + 1) return this.again();
+      if (id > last + 1) return this.fill();
       this.dispatchEvent(new MessageEvent('row', { data: window.holdfast.fit(e.data), lastEventId: e.lastEventId }));
-      if (this.cursor() !== id && this.mode === 'open') this.again();
+      if (this.cursor() < id && this.mode === 'open') this.fill();
     }
 
     beat(e) {
@@ -119,7 +119,19 @@
       const { head, now } = JSON.parse(e.data);
       this.head = Math.max(this.head, head);
       this.dispatchEvent(new CustomEvent('clock', { detail: Date.parse(now) }));
-      if (!this.held && head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.again();
+      if (!this.held && head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.fill();
+    }
+
+    // fill fetches what the stream left out. If that can't be had either, the
+    // connection is given up like any other that fails.
+    async fill() {
+      if (this.filling) return;
+      this.filling = true;
+      const before = this.cursor();
+      await this.ask();
+      this.filling = false;
+      if (this.mode !== 'open' || this.head <= this.cursor()) return;
+      if (this.cursor() > before) this.again(); else this.fail();
     }
 
     // again connects anew from the last entry in the page.
@@ -131,7 +143,6 @@
     drop() {
       clearTimeout(this.timers.open);
       clearTimeout(this.timers.retry);
-      clearTimeout(this.timers.poll);
       if (this.es) this.es.close();
       this.es = null;
       this.readyState = 0;
@@ -141,11 +152,21 @@
       this.drop();
       if (this.closed || this.mode === 'gone') return;
       this.lostAt ||= performance.now();
-      const wait = BACKOFF[Math.min(this.failures++, BACKOFF.length - 1)] * (0.75 + Math.random() / 2);
+      const wait = this.mode === 'polling' ? POLL : BACKOFF[Math.min(this.failures, BACKOFF.length - 1)] * (0.75 + Math.random() / 2);
+      this.failures++;
       this.retryAt = performance.now() + wait;
       if (this.mode !== 'polling') this.set('lost');
-      if (this.failures >= 3) this.ask(); // the stream hides why: a plain request tells
+      if (this.failures >= 3) this.fallBack(); // the stream hides why: a plain request tells
       this.timers.retry = setTimeout(() => this.start(), wait);
+    }
+
+    // fallBack polls where plain requests are answered, and says that the page is lost where not.
+    async fallBack() {
+      const answered = await this.ask();
+      if (this.closed || this.mode === 'gone' || this.mode === 'open' || this.mode === 'hidden') return;
+      if (answered) return this.set('polling');
+      this.lostAt ||= performance.now();
+      this.set('lost');
     }
 
     // ask fetches what is new by a plain request; true if the server answered.
@@ -161,6 +182,7 @@
       try {
         const res = await soon(location.pathname + '?after=' + this.cursor());
         if (res.status === 401) return this.gone('signed_out');
+        if (res.status === 404) return this.gone('revoked'); // somebody else has signed in
         if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
         const html = await res.text();
         if (this.mode === 'gone' || this.closed) return true;
@@ -171,27 +193,20 @@
         this.dispatchEvent(new CustomEvent('rows-before'));
         htmx.swap(rows(), fitting, { swapStyle: 'beforeend', swapDelay: 0, settleDelay: 20 });
         this.dispatchEvent(new CustomEvent('rows'));
-        if (this.mode === 'lost' && this.failures >= 3) this.poll();
         return true;
       } catch {
         return false;
       }
     }
 
-    // poll asks every 15 s, and goes back to a stream as soon as one can be had.
-    poll() {
+    // poll asks every 15 s, since all places are taken, and looks for one each time.
+    async poll() {
       this.set('polling');
-      clearTimeout(this.timers.poll);
-      const round = async () => {
-        if (this.mode !== 'polling') return;
-        if (!await this.ask()) { this.failures = Math.max(this.failures, 1); this.set('lost'); return this.fail(); }
-        if (!this.held && this.head > this.cursor()) return round();
-        this.timers.poll = setTimeout(round, POLL);
-      };
-      round();
-      if (!this.timers.place) {
-        this.timers.place = setInterval(() => this.mode === 'polling' && !this.es && this.start(), POLL);
-      }
+      clearTimeout(this.timers.retry);
+      const answered = await this.ask();
+      if (this.mode !== 'polling' || this.es) return;
+      if (!answered) return this.fail();
+      this.timers.retry = setTimeout(() => this.start(), this.head > this.cursor() && !this.held ? 0 : POLL);
     }
 
     watch() {

@@ -72,7 +72,8 @@ func picture(b *tab, name, path string) {
 func shoot(b *tab, name string) {
 	b.until("the fonts are there", "document.fonts.status === 'loaded'")
 	b.call("take a picture", func(ctx context.Context) error {
-		out, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: "webp", Quality: 70})
+		quality := int64(70)
+		out, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: "webp", Quality: &quality})
 		if err != nil {
 			return err
 		}
