@@ -53,7 +53,7 @@
     done();
     const taken = res.redirected; // the form was taken, whatever became of the page that it led to
     const refusal = taken || res.ok ? null : refusalIn(html);
-    if ((taken || refusal) && res.status < 500 && res.status !== 409 && res.status !== 429) delete form.dataset.key; // it is known what became of it
+    if ((taken || refusal) && res.status < 500 && ![401, 409, 429].includes(res.status)) delete form.dataset.key; // it is known what became of it
     if (taken) {
       const whole = res.ok && res.headers.get('X-Holdfast-Head');
       settled(form, body, whole ? res.headers.get('X-Holdfast-Said') || 'Recorded.' : 'Recorded. What came of it will show here.', whole ? html : '');
