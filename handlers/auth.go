@@ -65,9 +65,28 @@ func (s *Server) guard(r route) fiber.Handler {
 				}
 				return err
 			}
+			if err := checkDrawnFor(c); err != nil {
+				return err
+			}
 		}
 		return r.handle(c)
 	}
+}
+
+// checkDrawnFor refuses a form that was drawn for somebody else, who was signed
+// in on the same browser before: what they typed isn't this person's (OWN-1).
+// Code: conflict.
+func checkDrawnFor(c *fiber.Ctx) error {
+	if isAPI(c) || c.Method() != fiber.MethodPost {
+		return nil
+	}
+	args := c.Request().PostArgs()
+	whose := string(args.Peek("for"))
+	if whose == "" || whose == current(c).User.ID {
+		return nil
+	}
+	keep(c, kept{Text: string(args.Peek("text")) + string(args.Peek("prompt"))})
+	return journal.Errorf(journal.Conflict, "This page was opened while somebody else was signed in here. Nothing was recorded. Open it again to go on as who is signed in now.").Typed("drawn-for-another")
 }
 
 // requireOwner finds out who asks, and whether that may be asked with what they brought.

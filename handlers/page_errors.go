@@ -59,6 +59,7 @@ var headings = map[string]string{
 	"cross-site":             "Refused",
 	"commit-unknown":         "It isn’t known whether this was recorded",
 	"prompt-promoted":        "This message was delivered already",
+	"drawn-for-another":      "Somebody else is signed in now",
 }
 
 var statusHeadings = map[int]string{

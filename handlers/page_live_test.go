@@ -145,6 +145,7 @@ func TestUnsent_FormsAndRestore(t *testing.T) {
 			t.Errorf("the composer holds %q", got)
 		}
 		other := w.tab(t, w.mallory)
+		fields.Del("for")
 		if other.post("/sessions/"+id+"/unsent", fields).status != http.StatusNotFound {
 			t.Errorf("another owner got %d", other.status)
 		}
@@ -154,6 +155,27 @@ func TestUnsent_FormsAndRestore(t *testing.T) {
 			t.Errorf("sent, and still kept: %q", fields.Get("text"))
 		}
 	})
+}
+
+// A page that one person left open is no other person's, who signs in on the same browser.
+//
+// proves OWN-1 OWN-2
+func TestForms_DrawnForAnother(t *testing.T) {
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	alice, mallory := w.tab(t, w.alice), w.tab(t, w.mallory)
+	_, fields := alice.open("/sessions/new").fields(`[data-testid="new-session-form"]`, vals("prompt", "the plan of alice", "workspace", "/srv/x"))
+	if fields.Get("for") != w.alice.user.ID {
+		t.Fatalf("the form says it is for %q", fields.Get("for"))
+	}
+	for _, path := range []string{"/sessions", "/sessions/new/unsent", "/settings", "/logout"} {
+		mallory.post(path, fields).page().want(http.StatusConflict, "Somebody else is signed in now", "Nothing was recorded")
+	}
+	kept, err := w.store.Unsent(t.Context(), w.mallory.user.ID, store.NewMission)
+	list, _, lerr := w.store.Sessions(t.Context(), w.mallory.user.ID, store.SessionQuery{})
+	if err != nil || lerr != nil || kept.Text != "" || len(list) != 0 {
+		t.Errorf("mallory has %q and %d sessions, %v %v", kept.Text, len(list), err, lerr)
+	}
+	alice.post("/sessions", fields).follow().page().want(http.StatusOK, "the plan of alice")
 }
 
 func TestUnsent_NewMission(t *testing.T) {

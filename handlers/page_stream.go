@@ -42,6 +42,7 @@ func (s *Server) rowFeed(v components.Viewer, session string) feed {
 }
 
 func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *store.SessionPage) ([]streamMessage, error) {
+	ctx = components.DrawnFor(ctx, v.ID)
 	entries := components.Entries(windowOf(snap, v))
 	out := make([]streamMessage, 0, len(entries))
 	for _, e := range entries {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/url"
 	"runtime/debug"
 	"strings"
@@ -67,7 +68,9 @@ func setHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXFrameOptions, "DENY")
 	// no-referrer would make browsers send Origin: null with our own forms.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
-	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if trustworthy(c) { // elsewhere browsers ignore it, and complain
+		c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
 	c.Set("Cross-Origin-Resource-Policy", "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -92,6 +95,17 @@ func checkFraming(c *fiber.Ctx) error {
 	}
 	c.Context().SetConnectionClose() // where the next request begins isn't known either
 	return journal.Errorf(journal.Invalid, "The request has both Content-Length and Transfer-Encoding, so it isn't sure where it ends. Nothing was recorded.").Typed("bad-request")
+}
+
+// trustworthy reports whether browsers take the address for one: TLS, here or
+// before a proxy, or this machine.
+func trustworthy(c *fiber.Ctx) bool {
+	host := c.Hostname()
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return c.Context().IsTLS() || c.Get(fiber.HeaderXForwardedProto) == "https" || host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // checkOrigin refuses what another site made a browser send (OWN-2): the rules

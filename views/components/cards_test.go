@@ -285,12 +285,12 @@ func TestAskCard_Answers(t *testing.T) {
 	if got := text(doc.Find(".card-b > *").First()); !strings.HasPrefix(got, "The agent wants to run this command, once.") {
 		t.Errorf("the card begins with %q", got)
 	}
-	if doc.Find(`details:not([open]) input[name=message]`).Length() != 1 || doc.Find(`a[data-testid="own-page"]`).AttrOr("href", "") != "/permissions/per_1" {
+	if doc.Find(`details:not([open]) textarea[name=message]`).Length() != 1 || doc.Find(`a[data-testid="own-page"]`).AttrOr("href", "") != "/permissions/per_1" {
 		t.Error("the note isn't folded, or there is no way to the card's own page")
 	}
 	card.Message, card.Own = "not on a Sunday", true
 	doc = render(t, components.AskCard(card))
-	if doc.Find(`details[open] input[name=message]`).AttrOr("value", "") != "not on a Sunday" || doc.Find(`[data-testid="own-page"]`).Length() != 0 {
+	if text(doc.Find(`details[open] textarea[name=message]`)) != "not on a Sunday" || doc.Find(`[data-testid="own-page"]`).Length() != 0 {
 		t.Error("what was typed is folded away, or the page links to itself")
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package components_test
+
+const raced = 1
