@@ -182,7 +182,7 @@
       try {
         const res = await soon(location.pathname + '?after=' + this.cursor());
         if (res.status === 401) return this.gone('signed_out');
-        if (res.status === 404) return this.gone('revoked'); // somebody else has signed in
+        if (res.status === 404 && (await res.text()).includes('data-testid="failure"')) return this.gone('revoked'); // ours, not a proxy's: somebody else has signed in
         if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
         const html = await res.text();
         if (this.mode === 'gone' || this.closed) return true;
