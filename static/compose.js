@@ -104,6 +104,7 @@
     }
     clear();
     if (form.closest('.queue')) card?.remove();
+    form.closest('#needs-list > *')?.remove(); // it is answered: by this form
     if (html) hf.swapParts(html, true);
     $('flash').replaceChildren(notice('ok', said));
     hf.say(said);

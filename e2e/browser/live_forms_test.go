@@ -53,7 +53,7 @@ func TestLive_DecisionAndQueue(t *testing.T) {
 	j.reach("waiting")
 	note := sel("decision-note")
 	b.press(note + " summary")
-	b.fill(note+" input", "only this once")
+	b.fill(note+" textarea", "only this once")
 	j.allowStep()
 	b.until("the note is in the journal", says(sel("journal"), "only this once"))
 	j.reach("waiting")
