@@ -78,6 +78,7 @@ fmt-check: ## fail if a source is not formatted
 vet: ## go vet, also of what only the crash suite or development compiles
 	$(GO) vet ./...
 	$(GO) vet -tags crashpoints ./...
+	$(GO) vet -tags evidence ./e2e/browser
 	$(GO) vet -tags dev ./...
 
 .PHONY: lint
@@ -128,6 +129,11 @@ bench: ## measure against the bare loops in the same run; prints tables of ratio
 	scripts/postgres -- $(GO) run ./bench
 
 # DIR is where, LARGE=1 adds two large sessions.
+.PHONY: evidence
+evidence: ## take the pictures of docs/evidence.md anew
+	@mkdir -p docs/images
+	HOLDFAST_EVIDENCE='$(CURDIR)/docs/images' scripts/chromium -- $(GOTEST) -- -count=1 -timeout=10m -tags evidence -run TestEvidence ./e2e/browser
+
 .PHONY: seed
 seed: DIR ?= ./seed-data
 seed: ## fill DIR (./seed-data) with a session in every state, and say how to look at them

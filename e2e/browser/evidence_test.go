@@ -50,7 +50,7 @@ func TestEvidence_Crash(t *testing.T) {
 	b.within(recovery, "it asks", has(sel("reconcile-card")))
 	b.within(recovery, "it is back", shows("your-view", "live"))
 	shoot(b, "crash-3-back")
-	b.press(sel("resolution-form") + ` input[value="in_part"]`)
+	b.choose(sel("resolution-form") + ` input[value="in_part"]`)
 	b.fill(sel("resolution-form")+" textarea", "Parts 1 to 3 are deployed; I rolled them back.")
 	b.press(sel("resolution-form") + ` button[value="continue"]`)
 	b.within(recovery, "it is done", shows("execution", "ready"))
