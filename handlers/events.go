@@ -29,7 +29,7 @@ func (s *Server) apiEvents(c *fiber.Ctx) error {
 	}
 	c.Vary(fiber.HeaderAccept)
 	if strings.Contains(c.Get(fiber.HeaderAccept), "text/event-stream") {
-		return s.follow(c, id, after, s.eventFeed(current(c).User.ID, strings.Clone(id)))
+		return s.follow(c, id, after, eventFeed{})
 	}
 	limit, err := queryLimit(c, eventsDefault, eventsMax)
 	if err != nil {

@@ -26,48 +26,63 @@ func (s *Server) showStream(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	return s.follow(c, id, after, s.rowFeed(viewerOf(c), strings.Clone(id)))
+	return s.follow(c, id, after, rowFeed{s, viewerOf(c), strings.Clone(id)})
 }
 
 // rowFeed gives entries as a page shows them, from one snapshot at a time (RDR-1).
-func (s *Server) rowFeed(v components.Viewer, session string) feed {
-	return func(ctx context.Context, after int64) ([]streamMessage, int64, error) {
-		snap, err := s.store.SessionAfter(ctx, v.ID, session, after, streamPage)
-		if err != nil || len(snap.Events) == 0 {
-			return nil, snap.Session.LastSeq, err
-		}
-		out, err := s.rowMessages(ctx, v, &snap)
-		return out, snap.Session.LastSeq, err
+type rowFeed struct {
+	s       *Server
+	viewer  components.Viewer
+	session string
+}
+
+func (r rowFeed) read(ctx context.Context, _ *store.Follower, after int64) ([]streamMessage, int64, error) {
+	snap, err := r.s.store.SessionAfter(ctx, r.viewer.ID, r.session, after, streamPage)
+	if err != nil || len(snap.Events) == 0 {
+		return nil, snap.Session.LastSeq, err
 	}
+	out, err := r.s.rowMessages(ctx, r.viewer, &snap)
+	return out, snap.Session.LastSeq, err
+}
+
+// latest gives nothing: beside a row stands what only a snapshot knows.
+func (rowFeed) latest(*store.Follower, int64) ([]streamMessage, int64, bool, error) {
+	return nil, 0, false, nil
 }
 
 func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *store.SessionPage) ([]streamMessage, error) {
 	ctx = components.DrawnFor(ctx, v.ID)
 	entries := components.Entries(windowOf(snap, v))
 	out := make([]streamMessage, 0, len(entries))
-	for _, e := range entries {
+	for i, e := range entries {
 		html, err := drawn(ctx, components.JournalRow(e, snap.Session.Now)) //nolint:contextcheck // a component gets the context when it is drawn
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, streamMessage{e.Seq, "row", html})
+		if i == len(entries)-1 {
+			parts, err := s.changedParts(ctx, v, snap)
+			if err != nil {
+				return nil, err
+			}
+			html += parts
+		}
+		out = append(out, streamMessage{e.Seq, framed(e.Seq, "row", html)})
 	}
-	last := &out[len(out)-1]
-	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap))) //nolint:contextcheck // as above
-	if err != nil {
-		return nil, err
-	}
-	last.data += outputs
-	if onlyOutput(snap.Events) { // no part but the box of its call changes with it
-		return out, nil
+	return out, nil
+}
+
+// changedParts are those parts of the page that change with the entries of a snapshot.
+func (s *Server) changedParts(ctx context.Context, v components.Viewer, snap *store.SessionPage) (string, error) {
+	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap))) //nolint:contextcheck // a component gets the context when it is drawn
+	if err != nil || onlyOutput(snap.Events) {                            // no part but the box of its call changes with it
+		return outputs, err
 	}
 	p, err := s.sessionModel(ctx, v, snap, 0)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	parts, err := drawn(ctx, pages.SessionParts(p))
-	last.data += parts
-	return out, err
+	return outputs + parts, err
 }
 
 // liveOutputs are the boxes of the calls that these entries are about: filled

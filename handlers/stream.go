@@ -37,19 +37,24 @@ var always = func() <-chan struct{} {
 
 // streamMessage is one message of a stream: an event, as who reads it wants it.
 type streamMessage struct {
-	seq        int64
-	name, data string
+	seq  int64
+	text []byte // framed; other streams may send the same
 }
 
-// feed reads what comes after a seq, at most a page of it, and the head at that
+// feed gives what comes after a seq, at most a page of it, and the head at that
 // moment. It runs after the handler has returned, so it may know nothing of the
 // request.
-type feed func(ctx context.Context, after int64) (list []streamMessage, head int64, err error)
+type feed interface {
+	// read reads it from the journal.
+	read(ctx context.Context, f *store.Follower, after int64) (list []streamMessage, head int64, err error)
+	// latest gives it without a read, if it was committed here just now; else ok is false.
+	latest(f *store.Follower, after int64) (list []streamMessage, head int64, ok bool, err error)
+}
 
 // follow answers with a stream of the session's events after a seq (RDR-2): what
 // is in the journal, then what comes. It refuses a cursor beyond the head, and
 // a session that isn't the owner's, before the stream begins.
-func (s *Server) follow(c *fiber.Ctx, id string, after int64, read feed) error {
+func (s *Server) follow(c *fiber.Ctx, id string, after int64, feed feed) error {
 	who := current(c)
 	if _, err := s.store.EventsAfter(c.UserContext(), who.User.ID, id, after, 1); err != nil {
 		return err
@@ -68,7 +73,7 @@ func (s *Server) follow(c *fiber.Ctx, id string, after int64, read feed) error {
 	}
 	// Nothing of c may be used below: fiber gives it to another request when this handler returns.
 	st := &stream{
-		s: s, who: who, session: strings.Clone(id), sent: after, read: read, conn: c.Context().Conn(),
+		s: s, who: who, session: strings.Clone(id), sent: after, feed: feed, conn: c.Context().Conn(),
 		ctx: context.WithoutCancel(c.UserContext()), requestID: requestID(c),
 	}
 	c.Context().SetBodyStreamWriter(st.run)
@@ -81,7 +86,8 @@ type stream struct {
 	who       identity
 	session   string
 	sent      int64 // the seq up to which the reader has all
-	read      feed
+	feed      feed
+	follower  *store.Follower
 	conn      net.Conn
 	ctx       context.Context
 	requestID string
@@ -108,8 +114,8 @@ func (st *stream) run(w *bufio.Writer) {
 // loop reads a bounded page, writes it, and waits: for a commit, for the poll
 // that makes up for a lost wake-up, for the heartbeat, or for an end.
 func (st *stream) loop(w *bufio.Writer) error {
-	wake, unsubscribe := st.s.store.Subscribe(st.session) // first, then read: no commit is missed
-	defer unsubscribe()
+	st.follower = st.s.store.Follow(st.who.User.ID, st.session) // first, then read: no commit is missed
+	defer st.follower.Close()
 	end := time.NewTimer(st.s.opts.StreamMax)
 	defer end.Stop()
 	poll := time.NewTicker(st.s.pollTime)
@@ -121,12 +127,13 @@ func (st *stream) loop(w *bufio.Writer) error {
 	if _, err := io.WriteString(w, "retry: 1000\n\n"); err != nil {
 		return errGone
 	}
-	for {
-		more, err := st.page(w)
+	for look := true; ; {
+		more, err := st.page(w, look)
 		if err != nil {
 			return err
 		}
-		next := wake
+		look = false
+		next := st.follower.C()
 		if more {
 			next = always
 		}
@@ -141,15 +148,15 @@ func (st *stream) loop(w *bufio.Writer) error {
 			}
 		case <-next:
 		case <-poll.C:
+			look = true
 		}
 	}
 }
 
-// page writes what is in the journal after what was sent, at most a page of it.
-func (st *stream) page(w *bufio.Writer) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(st.ctx, readDeadline)
-	defer cancel()
-	list, head, err := st.read(ctx, st.sent)
+// page writes what was committed after what was sent, at most a page of it. look:
+// the journal is asked, whatever is known without that.
+func (st *stream) page(w *bufio.Writer, look bool) (more bool, err error) {
+	list, head, err := st.messages(look)
 	if err != nil {
 		return false, st.unreadable(err)
 	}
@@ -160,14 +167,28 @@ func (st *stream) page(w *bufio.Writer) (more bool, err error) {
 		if err := st.s.extend(st.conn); err != nil { // what doesn't fit into w is written now
 			return false, errGone
 		}
-		if err := writeMessage(w, m.seq, m.name, m.data); err != nil {
-			return false, err
+		if _, err := w.Write(m.text); err != nil {
+			return false, errGone
 		}
 		st.sent = m.seq
 	}
-	err = st.flush(w)
+	if w.Buffered() > 0 {
+		err = st.flush(w)
+	}
 	store.Crash("sse.sent")
 	return st.sent < head, err
+}
+
+// messages gives the page that comes next.
+func (st *stream) messages(look bool) ([]streamMessage, int64, error) {
+	if !look {
+		if list, head, ok, err := st.feed.latest(st.follower, st.sent); ok || err != nil {
+			return list, head, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(st.ctx, readDeadline)
+	defer cancel()
+	return st.feed.read(ctx, st.follower, st.sent)
 }
 
 // unreadable lets a stream wait while the journal can't be read: its reader
@@ -209,7 +230,7 @@ func (st *stream) beat(w *bufio.Writer) (over bool, err error) {
 }
 
 func (st *stream) say(w *bufio.Writer, name, data string) error {
-	if err := writeMessage(w, 0, name, data); err != nil {
+	if _, err := w.Write(framed(0, name, data)); err != nil {
 		return errGone
 	}
 	return st.flush(w)
@@ -228,44 +249,57 @@ func (st *stream) flush(w *bufio.Writer) error {
 }
 
 // eventFeed gives events as programs read them.
-func (s *Server) eventFeed(owner, session string) feed {
-	return func(ctx context.Context, after int64) ([]streamMessage, int64, error) {
-		p, err := s.store.EventsAfter(ctx, owner, session, after, streamPage)
-		if err != nil {
-			return nil, 0, err
-		}
-		out := make([]streamMessage, 0, len(p.Events))
-		for i := range p.Events {
-			ev := &p.Events[i]
-			data, err := journal.Encode(newEventJSON(ev))
-			if err != nil {
-				return nil, 0, fmt.Errorf("encode event #%d: %w", ev.Seq, err)
-			}
-			out = append(out, streamMessage{ev.Seq, string(ev.Kind), string(data)})
-		}
-		return out, p.Head, nil
+type eventFeed struct{}
+
+func (eventFeed) read(ctx context.Context, f *store.Follower, after int64) ([]streamMessage, int64, error) {
+	list, head, err := f.After(ctx, after, streamPage)
+	if err != nil {
+		return nil, 0, err
 	}
+	out, err := eventMessages(list)
+	return out, head, err
+}
+
+func (eventFeed) latest(f *store.Follower, after int64) ([]streamMessage, int64, bool, error) {
+	list, head, ok := f.Tail(after, streamPage)
+	if !ok {
+		return nil, 0, false, nil
+	}
+	out, err := eventMessages(list)
+	return out, head, true, err
+}
+
+func eventMessages(list []*store.Entry) ([]streamMessage, error) {
+	out := make([]streamMessage, len(list))
+	for i, e := range list {
+		text, err := e.Form(eventMessage)
+		if err != nil {
+			return nil, fmt.Errorf("encode event #%d: %w", e.Seq, err)
+		}
+		out[i] = streamMessage{e.Seq, text}
+	}
+	return out, nil
+}
+
+func eventMessage(e *journal.Event) ([]byte, error) {
+	data, err := journal.Encode(newEventJSON(e))
+	return framed(e.Seq, string(e.Kind), string(data)), err
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// writeMessage frames one message of a stream. Each line of data stands behind
-// its field's name, so that no text can forge another field or message. id 0: none.
-func writeMessage(w io.Writer, id int64, name, data string) error {
-	var b strings.Builder
+// framed is one message as a stream sends it. Each line of data stands behind its
+// field's name, so that no text can forge another field or message. id 0: none.
+func framed(id int64, name, data string) []byte {
+	b := make([]byte, 0, len(data)+len(name)+64)
 	if id > 0 {
-		b.WriteString("id: " + strconv.FormatInt(id, 10) + "\n")
+		b = append(strconv.AppendInt(append(b, "id: "...), id, 10), '\n')
 	}
-	b.WriteString("event: " + strings.Map(printable, name) + "\n")
+	b = append(b, "event: "+strings.Map(printable, name)+"\n"...)
 	for line := range strings.SplitSeq(lineEnds.Replace(data), "\n") {
-		b.WriteString("data: " + line + "\n")
+		b = append(append(append(b, "data: "...), line...), '\n')
 	}
-	b.WriteString("\n")
-	_, err := io.WriteString(w, b.String())
-	if err != nil {
-		return errGone
-	}
-	return nil
+	return append(b, '\n')
 }
 
 // track remembers the connection of an open stream, so that Shutdown can end a

@@ -403,9 +403,7 @@ func TestStream_TextForgesNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a\nid: 999\n\nevent: evil\ndata: x", "a\r\n\r\nevent: evil\r\n", "a\rid: 7\r\revent: evil", "\n\n\n", "retry: 1\n", "plain"} {
 		var b bytes.Buffer
-		if err := writeMessage(&b, 3, "row\nevent: evil", text); err != nil {
-			t.Fatal(err)
-		}
+		b.Write(framed(3, "row\nevent: evil", text))
 		b.WriteString("event: hb\ndata: {}\n\n")
 		r := &reader{t: t, in: bufio.NewReader(&b)}
 		m := r.mustNext()
@@ -438,11 +436,17 @@ func TestStream_Panic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.New(t, "sqlite"))
 	st := &stream{s: w.srv, ctx: t.Context(), who: identity{User: w.alice.user}, session: w.session(t, w.alice), conn: discardConn{}}
-	st.read = func(context.Context, int64) ([]streamMessage, int64, error) { panic("in the midst of it") }
+	st.feed = panics{}
 	st.run(bufio.NewWriter(io.Discard)) // would end the process
 	if !strings.Contains(w.log.String(), "stream panicked") || w.srv.streams.Load() != 0 || len(w.srv.conns) != 0 {
 		t.Errorf("got %d streams and the log %s", w.srv.streams.Load(), w.log)
 	}
+}
+
+type panics struct{ eventFeed }
+
+func (panics) read(context.Context, *store.Follower, int64) ([]streamMessage, int64, error) {
+	panic("in the midst of it")
 }
 
 type discardConn struct{ net.Conn }

@@ -208,6 +208,7 @@ func (l *locked) appendDraft(ctx context.Context, d journal.Draft) error {
 	}
 	l.seq = ev.Seq
 	l.events = append(l.events, ev)
+	l.t.events = append(l.t.events, ev)
 	return nil
 }
 

@@ -98,6 +98,10 @@
 // After a commit the hub tells who waits in this process: readers of that session,
 // and runners if there may be work. On Postgres the same goes to other processes,
 // gathered for 10 ms, by one NOTIFY outside any write transaction; one connection
-// listens. A wake-up carries ids and never data, may be lost or come twice, and
-// decides nothing: who hears it reads the journal, and all poll besides.
+// listens. A wake-up carries ids, may be lost or come twice, and decides nothing:
+// who hears it reads the journal, and all poll besides.
+//
+// For sessions that a Follower reads the hub keeps the latest events that this
+// process has committed. They are the journal's, without a gap, and only spare
+// its readers the read: what isn't there, or may not be all, is read as ever.
 package store

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -90,3 +91,37 @@ func CheckDurable(ctx context.Context, dsn string) error {
 	}
 	return errors.Join((&Store{w: db}).checkDurable(ctx), db.Close())
 }
+
+// Tails counts what is kept beside the journal: sessions, entries and bytes.
+func (s *Store) Tails() (sessions, entries int, bytes int64) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	for _, t := range s.hub.topics {
+		if kept := t.tail.Load(); kept != nil {
+			sessions, entries, bytes = sessions+1, entries+len(kept.entries), bytes+kept.bytes
+		}
+	}
+	if bytes != s.hub.kept {
+		panic(fmt.Sprintf("tails of %d bytes are counted as %d", bytes, s.hub.kept))
+	}
+	return sessions, entries, bytes
+}
+
+// Topics tells how many sessions somebody hears of.
+func (s *Store) Topics() int {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return len(s.hub.topics)
+}
+
+// BoundTails bounds the bytes of all tails.
+func (s *Store) BoundTails(most int64) { s.hub.most = most }
+
+// LoseWakes does what a lost listener does.
+func (s *Store) LoseWakes() { s.hub.everyone() }
+
+// Bounds of one session's tail.
+const (
+	TailEvents = tailEvents
+	TailSize   = tailSize
+)

@@ -157,7 +157,7 @@ func (s *Store) replayPrompt(ctx context.Context, owner, sessionID, key string, 
 		return q.get(ctx, &runnable, "SELECT runnable_at IS NOT NULL FROM session WHERE id = ?", sessionID)
 	})
 	if err == nil && runnable { // ADM-5: a retry drains a prompt that nobody drained
-		s.hub.publish([]Wake{{Session: sessionID, Seq: out.AdmittedSeq, Work: true}})
+		s.hub.publish(nil, []Wake{{Session: sessionID, Seq: out.AdmittedSeq, Work: true}})
 	}
 	return out, err
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"holdfast/journal"
 )
 
 // Wake says that something was committed. It is a hint: who hears it reads the
@@ -29,18 +31,21 @@ const channel = "holdfast"
 // Inside the write transaction a NOTIFY would cost 4 to 10 times the rate.
 const coalesce = 10 * time.Millisecond
 
-// hub spreads wake-ups inside this process.
+// hub spreads wake-ups inside this process, and keeps the tails of the sessions
+// that somebody follows.
 type hub struct {
-	mu      sync.Mutex
-	readers map[string]map[chan struct{}]struct{}
-	work    map[*WorkSub]struct{}
-	outbox  map[string]Wake // for other processes; nil on SQLite
-	origin  string          // names this process: it has heard of its own commits already
-	kick    chan struct{}
+	mu     sync.Mutex
+	topics map[string]*topic // by session
+	kept   int64             // bytes of all tails,
+	most   int64             // and how many they may be
+	work   map[*WorkSub]struct{}
+	outbox map[string]Wake // for other processes; nil on SQLite
+	origin string          // names this process: it has heard of its own commits already
+	kick   chan struct{}
 }
 
 func newHub(remote bool) *hub {
-	h := &hub{readers: map[string]map[chan struct{}]struct{}{}, work: map[*WorkSub]struct{}{}, origin: rand.Text(), kick: make(chan struct{}, 1)}
+	h := &hub{topics: map[string]*topic{}, most: tailsSize, work: map[*WorkSub]struct{}{}, origin: rand.Text(), kick: make(chan struct{}, 1)}
 	if remote {
 		h.outbox = map[string]Wake{}
 	}
@@ -90,22 +95,8 @@ func (s *Store) SubscribeWork() *WorkSub {
 // Subscribe hears of commits in one session. The channel holds one signal: a
 // full one means "already told". Subscribe first, then read: no commit is missed.
 func (s *Store) Subscribe(session string) (c <-chan struct{}, cancel func()) {
-	ch := make(chan struct{}, 1)
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.readers[session] == nil {
-		h.readers[session] = map[chan struct{}]struct{}{}
-	}
-	h.readers[session][ch] = struct{}{}
-	return ch, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.readers[session], ch)
-		if len(h.readers[session]) == 0 {
-			delete(h.readers, session)
-		}
-	}
+	t, sb := s.hub.subscribe(session)
+	return sb.c, func() { s.hub.unsubscribe(session, t, sb, false) }
 }
 
 func signal(c chan struct{}) {
@@ -115,13 +106,15 @@ func signal(c chan struct{}) {
 	}
 }
 
-// publish tells this process, and puts the wakes out for the others.
-func (h *hub) publish(wakes []Wake) {
+// publish tells this process of a commit, and puts the wakes out for the others.
+// The events are there before who is woken looks for them.
+func (h *hub) publish(events []journal.Event, wakes []Wake) {
 	if len(wakes) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.keep(events)
 	for _, w := range wakes {
 		h.deliver(w)
 		if h.outbox != nil {
@@ -133,8 +126,11 @@ func (h *hub) publish(wakes []Wake) {
 }
 
 func (h *hub) deliver(w Wake) {
-	for c := range h.readers[w.Session] {
-		signal(c)
+	if t := h.topics[w.Session]; t != nil {
+		t.heard.Store(max(t.heard.Load(), w.Seq)) // before the signal: who is woken reads it
+		for sb := range t.subs {
+			signal(sb.c)
+		}
 	}
 	if !w.Work {
 		return
@@ -149,9 +145,10 @@ func (h *hub) deliver(w Wake) {
 func (h *hub) everyone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, set := range h.readers {
-		for c := range set {
-			signal(c)
+	for _, t := range h.topics {
+		for sb := range t.subs {
+			sb.lost.Store(true)
+			signal(sb.c)
 		}
 	}
 	for sub := range h.work {

@@ -211,7 +211,7 @@ func (s *Store) replaySession(ctx context.Context, owner, key string, n NewSessi
 		return r.clash("", n.hash())
 	})
 	if err == nil { // ADM-5
-		s.hub.publish([]Wake{{Session: id, Work: true}})
+		s.hub.publish(nil, []Wake{{Session: id, Work: true}})
 	}
 	return id, err
 }

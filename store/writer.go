@@ -27,9 +27,10 @@ const writeTimeout = 30 * time.Second
 // tx is one method's view of its writer's transaction. Statements are prepared
 // once for the connection.
 type tx struct {
-	w     *writer
-	conn  *sqlx.Conn
-	wakes []Wake
+	w      *writer
+	conn   *sqlx.Conn
+	events []journal.Event
+	wakes  []Wake
 }
 
 // request is one method waiting for its turn in a batch.
@@ -37,6 +38,7 @@ type request struct {
 	session string
 	fn      func(context.Context, *tx) error
 	done    chan error
+	events  []journal.Event // that it has appended
 	wakes   []Wake
 	err     error
 }
@@ -192,7 +194,7 @@ func (w *writer) unopened(batch []*request, err error) error {
 func (w *writer) answer(batch []*request) {
 	for _, r := range batch {
 		if r.err == nil {
-			w.s.hub.publish(r.wakes)
+			w.s.hub.publish(r.events, r.wakes)
 		}
 		r.done <- r.err
 	}
@@ -219,7 +221,7 @@ func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 		at = alone
 	}
 	for _, r := range batch {
-		r.err, r.wakes = nil, nil
+		r.err, r.events, r.wakes = nil, nil, nil
 		if at, err = w.one(ctx, r, at); err != nil {
 			w.rollback()
 			return err
@@ -290,7 +292,7 @@ func (w *writer) one(ctx context.Context, r *request, at savepoint) (savepoint, 
 		}
 		return clean, w.raw(ctx, "ROLLBACK TO SAVEPOINT m")
 	}
-	r.wakes = t.wakes
+	r.events, r.wakes = t.events, t.wakes
 	if at == alone {
 		return alone, nil
 	}

@@ -125,26 +125,32 @@ func TestGroupCommit_FailedStatementHurtsOnlyItsOwn(t *testing.T) {
 	})
 }
 
+// breaksCommit gives a method that lets the COMMIT of its batch fail.
+func breaksCommit(t *testing.T, db *storetest.DB, s *store.Store, session string) func() error {
+	t.Helper()
+	if db.Name == "postgres" {
+		raw := db.SQL(t)
+		db.MustExec(t, raw, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$")
+		db.MustExec(t, raw, "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON meta DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()")
+		t.Cleanup(func() { db.MustExec(t, raw, "DROP FUNCTION refuse CASCADE") })
+	}
+	return func() error {
+		return s.Write(t.Context(), session, func(ctx context.Context, x store.Tx) error {
+			if db.Name == "postgres" {
+				return x.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('x', 'y')")
+			}
+			return errors.Join(x.Raw(ctx, "PRAGMA defer_foreign_keys = 1"), x.Exec(ctx, "INSERT INTO blob (session_id, sha256, data) VALUES ('none', 'x', 'y')"))
+		})
+	}
+}
+
 func TestGroupCommit_FailedCommitIsUnknownForAll(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		s := db.Open(t)
-		raw := db.SQL(t)
 		owner := storetest.MustUser(t, s).ID
 		session := storetest.MustSession(t, s, owner).ID
-		if db.Name == "postgres" {
-			db.MustExec(t, raw, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$")
-			db.MustExec(t, raw, "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON meta DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()")
-			t.Cleanup(func() { db.MustExec(t, raw, "DROP FUNCTION refuse CASCADE") })
-		}
-		breaks := func() error {
-			return s.Write(t.Context(), session, func(ctx context.Context, x store.Tx) error {
-				if db.Name == "postgres" {
-					return x.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('x', 'y')")
-				}
-				return errors.Join(x.Raw(ctx, "PRAGMA defer_foreign_keys = 1"), x.Exec(ctx, "INSERT INTO blob (session_id, sha256, data) VALUES ('none', 'x', 'y')"))
-			})
-		}
+		breaks := breaksCommit(t, db, s, session)
 		submit := func() error { _, err := s.SubmitPrompt(t.Context(), owner, session, "a", queue("x")); return err }
 		for _, err := range batch(t, s, session, submit, submit, breaks, submit) { // two of them are replays of what isn't there
 			storetest.WantSlug(t, err, "commit-unknown")
