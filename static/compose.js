@@ -53,7 +53,7 @@
     done();
     const taken = res.redirected; // the form was taken, whatever became of the page that it led to
     const refusal = taken || res.ok ? null : refusalIn(html);
-    if ((taken || refusal) && res.status < 500 && ![401, 409, 429].includes(res.status)) delete form.dataset.key; // it is known what became of it
+    if (taken || (refusal && res.status < 500 && ![401, 409, 429].includes(res.status))) delete form.dataset.key; // it is known what became of it
     if (taken) {
       const whole = res.ok && res.headers.get('X-Holdfast-Head');
       settled(form, body, whole ? res.headers.get('X-Holdfast-Said') || 'Recorded.' : 'Recorded. What came of it will show here.', whole ? html : '');
@@ -61,7 +61,7 @@
       return;
     }
     if (refusal) {
-      if (res.status === 401) keepHere(body);
+      if (res.status === 401) hf.keepHere(body.get('idempotency_key'));
       show(form, refusal);
       if (res.status === 409 || res.status === 410) hf.refresh?.(); // what stands here is behind
       return;
@@ -168,7 +168,7 @@
   function keep() {
     const el = field();
     if (!el) return null;
-    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for') }) };
+    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: el.form.dataset.key || hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for') }) };
   }
 
   // One save at a time, or an older text could come last.
@@ -207,12 +207,12 @@
     if (e.target.matches('[data-unsent]')) keepSoon();
   });
 
-  // keepHere keeps a text that the server didn't take, since nobody is signed in,
-  // in this tab, for the same person's next sign-in.
-  function keepHere(body) {
+  // keepHere keeps a text that the server can't take, since nobody is signed in, in
+  // this tab, for the same person's next sign-in; with the key that it went under.
+  hf.keepHere = (key) => {
     const el = field();
-    if (el) store('holdfast-refused', JSON.stringify({ url: el.dataset.unsent, text: el.value, for: body.get('for') }));
-  }
+    if (el && (key || hf.unkept())) store('holdfast-refused', JSON.stringify({ url: el.dataset.unsent, text: el.value, for: hidden(el.form, 'for'), key: key || '' }));
+  };
 
   // A browser may refuse storage; nothing depends on it.
   function store(name, value) {
@@ -228,13 +228,14 @@
   const refused = JSON.parse(take('holdfast-refused') || 'null');
   if (refused && field()?.dataset.unsent === refused.url && hidden(field().form, 'for') === refused.for) {
     field().value = refused.text;
+    if (refused.key) field().form.dataset.key = refused.key;
     keepSoon();
   }
 
   // What is typed as the page goes is sent behind it, and may come after the
   // request for the next page: that one looks again.
   window.addEventListener('pagehide', () => {
-    if (!timer || !hf.unkept()) return;
+    if (!hf.unkept()) return;
     const k = keep();
     navigator.sendBeacon(k.url, k.body);
     store('holdfast-left', k.url);

@@ -117,7 +117,7 @@
     for (const a of document.querySelectorAll('[data-opens=keys-help]')) {
       a.addEventListener('click', (e) => { e.preventDefault(); help.showModal(); });
     }
-    help.addEventListener('toggle', () => { if (help.open) back = document.activeElement; });
+    help.addEventListener('beforetoggle', (e) => { if (e.newState === 'open') back = document.activeElement; });
     // Back on a button that answers, the person would not know that Enter allows.
     help.addEventListener('close', () => (back?.matches('[name=reply]') ? back.closest('.card').querySelector('h3') : back)?.focus?.());
     help.querySelector('[data-closes]')?.addEventListener('click', () => help.close());

@@ -10,18 +10,18 @@
 
   // ---- what the server sends, fitted to what the page has
 
-  // fit takes out rows that stand here already and parts that have no place here.
-  hf.fit = (html) => {
+  // fit takes out rows that stand here already, parts that have no place here, and
+  // the composer's key, which is new only after the form was taken (settled).
+  hf.fit = (html, settled) => {
     const t = document.createElement('template');
     t.innerHTML = html;
-    for (const el of [...t.content.children]) {
-      const oob = el.hasAttribute('hx-swap-oob');
-      if (oob ? !$(el.id) : el.matches('li') && $(el.id)) el.remove();
-    }
     // An answer may come after a stream that has told more since: what is older is not put in its place.
     const state = t.content.querySelector('#page-state');
-    if (state && older(state, $('page-state'))) {
-      for (const el of t.content.querySelectorAll(':scope > [hx-swap-oob]:not(#composer-key)')) el.remove();
+    const late = state && $('page-state') && older(state, $('page-state'));
+    for (const el of [...t.content.children]) {
+      const oob = el.hasAttribute('hx-swap-oob');
+      const key = el.id === 'composer-key';
+      if (oob ? !$(el.id) || (key ? !settled : late) : el.matches('li') && $(el.id)) el.remove();
     }
     return t.innerHTML;
   };
@@ -196,6 +196,7 @@
 
   // cover takes the texts away: somebody else may be at the screen now.
   function cover() {
+    hf.keepHere?.();
     for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) {
       if (part.closest('#composer') && (hf.unkept?.() || document.querySelector('#composer .refusal'))) continue; // a text that is nowhere else
       part.remove();
@@ -474,7 +475,7 @@
     const sink = document.createElement('div');
     sink.hidden = true;
     document.body.append(sink);
-    htmx.swap(sink, hf.fit(html), { swapStyle: 'innerHTML', swapDelay: 0, settleDelay: 0 });
+    htmx.swap(sink, hf.fit(html, asked), { swapStyle: 'innerHTML', swapDelay: 0, settleDelay: 0 });
     sink.remove();
   };
 

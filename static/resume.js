@@ -88,7 +88,6 @@
     opened(e) {
       clearTimeout(this.timers.open);
       this.readyState = 1;
-      this.failures = 0;
       this.hear();
       this.spoke = this.rowAt = this.heard; // when the stream itself spoke, and when it brought a row
       this.set('open');
@@ -109,6 +108,7 @@
       const last = this.cursor();
       if (this.held || !(id > last)) return;
       if (id > last + 1) return this.fill();
+      this.failures = 0; // only now: a stream that opens and brings nothing right is no success
       this.dispatchEvent(new MessageEvent('row', { data: window.holdfast.fit(e.data), lastEventId: e.lastEventId }));
       if (this.cursor() < id && this.mode === 'open') this.fill();
     }
@@ -119,7 +119,8 @@
       const { head, now } = JSON.parse(e.data);
       this.head = Math.max(this.head, head);
       this.dispatchEvent(new CustomEvent('clock', { detail: Date.parse(now) }));
-      if (!this.held && head > this.cursor() && performance.now() - this.rowAt > BEHIND) this.fill();
+      if (this.held || head <= this.cursor()) this.failures = 0;
+      else if (performance.now() - this.rowAt > BEHIND) this.fill();
     }
 
     // fill fetches what the stream left out. If that can't be had either, the

@@ -58,6 +58,10 @@ func TestUnsent_NotAfterItWasSent(t *testing.T) {
 		wantUnsent(t, s, owner, one.ID, "")
 		must(t, s.KeepUnsent(t.Context(), owner, one.ID, "key-next", "and this"))
 		wantUnsent(t, s, owner, one.ID, "and this")
+		// Sent under its key, and nobody dropped it, since the answer was lost.
+		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-next", store.PromptInput{Text: "and this", Delivery: journal.Queue})
+		must(t, err)
+		wantUnsent(t, s, owner, one.ID, "")
 	})
 }
 

@@ -42,18 +42,22 @@ func (s *Store) KeepUnsent(ctx context.Context, owner, place, key, text string) 
 			return err
 		}
 		d := t.dialect()
-		_, err = t.exec(ctx, "INSERT INTO unsent (owner_id, place, text, updated_at) VALUES (?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, place) DO UPDATE SET text = excluded.text, updated_at = excluded.updated_at",
-			owner, place, text, d.nowArg())
+		_, err = t.exec(ctx, "INSERT INTO unsent (owner_id, place, idem_key, text, updated_at) VALUES (?, ?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, place) DO UPDATE SET idem_key = excluded.idem_key, text = excluded.text, updated_at = excluded.updated_at",
+			owner, place, key, text, d.nowArg())
 		return err
 	})
 }
 
-func wasSent(ctx context.Context, q querier, owner, place, key string) (bool, error) {
-	op := journal.OpCreatePrompt
+// operationAt is what sends the text of a place.
+func operationAt(place string) journal.Operation {
 	if place == NewMission {
-		op = journal.OpCreateSession
+		return journal.OpCreateSession
 	}
-	_, err := loadReceipt(ctx, q, owner, op, key)
+	return journal.OpCreatePrompt
+}
+
+func wasSent(ctx context.Context, q querier, owner, place, key string) (bool, error) {
+	_, err := loadReceipt(ctx, q, owner, operationAt(place), key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -85,7 +89,8 @@ func unsent(ctx context.Context, q querier, owner, place string) (Unsent, error)
 		Text      string `db:"text"`
 		UpdatedAt int64  `db:"updated_at"`
 	}
-	err := q.get(ctx, &row, "SELECT text, updated_at FROM unsent WHERE owner_id = ? AND place = ?", owner, place)
+	// What was sent under its key isn't unsent, even if whoever sent it never heard of that.
+	err := q.get(ctx, &row, "SELECT text, updated_at FROM unsent u WHERE owner_id = ? AND place = ? AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.owner_id = u.owner_id AND r.operation = ? AND r.idem_key = u.idem_key)", owner, place, string(operationAt(place)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Unsent{}, nil
 	}

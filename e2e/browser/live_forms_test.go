@@ -173,3 +173,24 @@ func TestLive_Resolution(t *testing.T) {
 	j.reach("ready")
 	l.wantRows()
 }
+
+// An answer that comes after a stream that has told more puts nothing older in
+// its place: neither a card that was answered, nor what the session did then.
+// proves RDR-1
+func TestLive_AnOlderAnswer(t *testing.T) {
+	t.Parallel()
+	l := watch(t, steps("echo one"), asking)
+	b := l.b
+	l.job.reach("waiting")
+	b.within(recovery, "the card is there", has(sel("decision-card")))
+	eval[bool](b, `(async () => { window.older = await (await fetch(location.pathname, {headers: {'HX-Request': 'true'}})).text(); return true; })()`)
+	for _, r := range l.a.pending(l.id) {
+		l.a.decide(r.ID, "once")
+	}
+	l.a.untilQuiet(l.id, "ready")
+	b.within(recovery, "it is ready", shows("execution", "ready"))
+	eval[bool](b, `(holdfast.swapParts(window.older), true)`)
+	if !eval[bool](b, "!!"+shows("execution", "ready")+" && !"+has(sel("decision-card"))) {
+		t.Error("an older answer took the place of what is")
+	}
+}

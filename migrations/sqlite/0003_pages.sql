@@ -5,6 +5,7 @@
 CREATE TABLE unsent (
     owner_id   TEXT NOT NULL REFERENCES users (id),
     place      TEXT NOT NULL,
+    idem_key   TEXT NOT NULL, -- of the form that it stands in
     text       TEXT NOT NULL,
     updated_at BIGINT NOT NULL,
     PRIMARY KEY (owner_id, place)
