@@ -181,7 +181,7 @@ func TestLive_AnOlderAnswer(t *testing.T) {
 	t.Parallel()
 	l := watch(t, steps("echo one"), asking)
 	b := l.b
-	l.job.reach("waiting")
+	l.reach("waiting")
 	b.within(recovery, "the card is there", has(sel("decision-card")))
 	eval[bool](b, `(async () => { window.older = await (await fetch(location.pathname, {headers: {'HX-Request': 'true'}})).text(); return true; })()`)
 	for _, r := range l.a.pending(l.id) {
