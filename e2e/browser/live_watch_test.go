@@ -134,6 +134,9 @@ func (b *tab) lifecycle(state page.SetWebLifecycleStateState) {
 		_, err := chromedp.Call(ctx, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 		return err
 	})
+	if state == page.SetWebLifecycleStateStateActive { // a page that is seen isn't really frozen here, and isn't told
+		eval[bool](b, "document.dispatchEvent(new Event('resume'))")
+	}
 }
 
 // record notes, from now on, each different text that an element says.
