@@ -109,6 +109,7 @@ var starters = map[string]string{
 	"store/notify.go":        "listener and notifier: ended and awaited by Close",
 	"store/doctor_listen.go": "ends a listener that waits too long: undone when the check returns",
 	"handlers/stream.go":     "a stream's writer: ended by the client, the stop channel or the server's stop",
+	"handlers/watch.go":      "the watch of open streams: ended by the last of them, awaited by Shutdown",
 	"bench/*.go":             "callers of a measurement, joined before its table",
 	"e2e/*.go":               "callers from outside, joined by their test",
 	"scripts/gotest/*.go":    "reads a test run, joined before the counts",

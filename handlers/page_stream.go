@@ -26,18 +26,17 @@ func (s *Server) showStream(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	return s.follow(c, id, after, rowFeed{s, viewerOf(c), strings.Clone(id)})
+	return s.follow(c, id, after, rowFeed{s, viewerOf(c)})
 }
 
 // rowFeed gives entries as a page shows them, from one snapshot at a time (RDR-1).
 type rowFeed struct {
-	s       *Server
-	viewer  components.Viewer
-	session string
+	s      *Server
+	viewer components.Viewer
 }
 
-func (r rowFeed) read(ctx context.Context, _ *store.Follower, after int64) ([]streamMessage, int64, error) {
-	snap, err := r.s.store.SessionAfter(ctx, r.viewer.ID, r.session, after, streamPage)
+func (r rowFeed) read(ctx context.Context, f *store.Follower, after int64) ([]streamMessage, int64, error) {
+	snap, err := f.Page(ctx, after, streamPage)
 	if err != nil || len(snap.Events) == 0 {
 		return nil, snap.Session.LastSeq, err
 	}

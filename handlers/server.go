@@ -71,10 +71,12 @@ type Server struct {
 	stop      chan struct{} // closed: streams end
 	stopOnce  sync.Once
 
-	mu     sync.Mutex
-	ln     net.Listener
-	conns  map[net.Conn]struct{} // of open streams
-	closed bool
+	mu       sync.Mutex
+	ln       net.Listener
+	open     map[*stream]struct{}
+	endWatch context.CancelFunc // of their watch
+	watching sync.WaitGroup
+	closed   bool
 }
 
 // New makes a server. It listens to nothing yet.
@@ -88,7 +90,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		store: o.Store, log: o.Logger, opts: o, origin: originOf(o.PublicURL), limits: newLimiter(o.Rate, o.Burst), signIns: newLimiter(signInRate, signInBurst),
-		hashing: make(chan struct{}, 2), stop: make(chan struct{}), conns: map[net.Conn]struct{}{}, flushTime: 15 * time.Second, pollTime: 2 * time.Second,
+		hashing: make(chan struct{}, 2), stop: make(chan struct{}), open: map[*stream]struct{}{}, flushTime: 15 * time.Second, pollTime: 2 * time.Second,
 	}
 	s.sessions = newSessions(o.Store.WebSessions(), s.origin)
 	s.app = fiber.New(fiber.Config{
@@ -164,6 +166,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stop) })
 	s.mu.Lock()
 	s.closed = true
+	if s.endWatch != nil {
+		s.endWatch()
+	}
 	ln := s.ln
 	s.mu.Unlock()
 	err := s.endFlushes()
@@ -175,6 +180,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			err = errors.Join(err, cerr)
 		}
 	}
+	s.watching.Wait()
 	if err != nil {
 		return fmt.Errorf("stop the web server: %w", err)
 	}

@@ -75,6 +75,7 @@ func (s *Server) follow(c *fiber.Ctx, id string, after int64, feed feed) error {
 	st := &stream{
 		s: s, who: who, session: strings.Clone(id), sent: after, feed: feed, conn: c.Context().Conn(),
 		ctx: context.WithoutCancel(c.UserContext()), requestID: requestID(c),
+		ticks: make(chan string, 1),
 	}
 	c.Context().SetBodyStreamWriter(st.run)
 	return nil
@@ -91,7 +92,8 @@ type stream struct {
 	conn      net.Conn
 	ctx       context.Context
 	requestID string
-	ticks     int
+	ticks     chan string // of the watch: "", or why the reader may not read any more
+	beats     int
 	failing   bool // the journal couldn't be read; said once
 }
 
@@ -104,59 +106,67 @@ func (st *stream) run(w *bufio.Writer) {
 			st.s.log.Error("stream panicked", slog.String("request_id", st.requestID), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	st.s.track(st.conn)
-	defer st.s.untrack(st.conn)
+	st.s.track(st)
+	defer st.s.untrack(st)
 	if err := st.loop(w); err != nil && !errors.Is(err, errGone) {
 		st.s.log.Error("stream failed", slog.String("request_id", st.requestID), slog.String("session_id", st.session), slog.Any("error", err))
 	}
 }
 
-// loop reads a bounded page, writes it, and waits: for a commit, for the poll
-// that makes up for a lost wake-up, for the heartbeat, or for an end.
+// loop reads a bounded page, writes it, and waits: for a commit, for the watch,
+// which looks for all streams what each would have to look for now and then, or
+// for an end.
 func (st *stream) loop(w *bufio.Writer) error {
 	st.follower = st.s.store.Follow(st.who.User.ID, st.session) // first, then read: no commit is missed
 	defer st.follower.Close()
 	end := time.NewTimer(st.s.opts.StreamMax)
 	defer end.Stop()
-	poll := time.NewTicker(st.s.pollTime)
-	defer poll.Stop()
-	// Two ticks make a heartbeat, so that a sign-out is seen well before RDR-7 wants it.
-	tick := time.NewTicker(st.s.opts.Heartbeat / 2)
-	defer tick.Stop()
 
 	if _, err := io.WriteString(w, "retry: 1000\n\n"); err != nil {
 		return errGone
 	}
-	for look := true; ; {
-		more, err := st.page(w, look)
+	for {
+		more, err := st.page(w)
 		if err != nil {
 			return err
 		}
-		look = false
-		next := st.follower.C()
-		if more {
-			next = always
-		}
-		select {
-		case <-st.s.stop:
-			return st.say(w, "bye", `{"reason":"server_stopping"}`)
-		case <-end.C:
-			return nil // the reader resumes
-		case <-tick.C:
-			if over, err := st.beat(w); over || err != nil {
-				return err
-			}
-		case <-next:
-		case <-poll.C:
-			look = true
+		if over, err := st.wait(w, more, end.C); over || err != nil {
+			return err
 		}
 	}
 }
 
-// page writes what was committed after what was sent, at most a page of it. look:
-// the journal is asked, whatever is known without that.
-func (st *stream) page(w *bufio.Writer, look bool) (more bool, err error) {
-	list, head, err := st.messages(look)
+// wait returns when there is something to read, or may be.
+func (st *stream) wait(w *bufio.Writer, more bool, end <-chan time.Time) (over bool, err error) {
+	next := st.follower.C()
+	if more {
+		next = always
+	}
+	var again <-chan time.Time
+	if st.failing {
+		again = time.After(st.s.pollTime)
+	}
+	for {
+		select {
+		case <-st.s.stop:
+			return true, st.say(w, "bye", `{"reason":"server_stopping"}`)
+		case <-end:
+			return true, nil // the reader resumes
+		case gone := <-st.ticks:
+			if over, err := st.beat(w, gone); over || err != nil {
+				return true, err
+			}
+		case <-next:
+			return false, nil
+		case <-again:
+			return false, nil
+		}
+	}
+}
+
+// page writes what was committed after what was sent, at most a page of it.
+func (st *stream) page(w *bufio.Writer) (more bool, err error) {
+	list, head, err := st.messages()
 	if err != nil {
 		return false, st.unreadable(err)
 	}
@@ -180,11 +190,9 @@ func (st *stream) page(w *bufio.Writer, look bool) (more bool, err error) {
 }
 
 // messages gives the page that comes next.
-func (st *stream) messages(look bool) ([]streamMessage, int64, error) {
-	if !look {
-		if list, head, ok, err := st.feed.latest(st.follower, st.sent); ok || err != nil {
-			return list, head, err
-		}
+func (st *stream) messages() ([]streamMessage, int64, error) {
+	if list, head, ok, err := st.feed.latest(st.follower, st.sent); ok || err != nil {
+		return list, head, err
 	}
 	ctx, cancel := context.WithTimeout(st.ctx, readDeadline)
 	defer cancel()
@@ -204,29 +212,24 @@ func (st *stream) unreadable(err error) error {
 	return nil
 }
 
-// beat looks whether the reader is there and still may read; every second time
-// it writes the heartbeat. over: the stream has said that it is gone.
-func (st *stream) beat(w *bufio.Writer) (over bool, err error) {
+// beat looks whether the reader is there, and hears whether it still may read;
+// every second time it writes the heartbeat, if the journal could be read lately.
+// over: the stream has said that it is gone.
+func (st *stream) beat(w *bufio.Writer, gone string) (over bool, err error) {
 	if hungUp(st.conn) {
 		return true, errGone
-	}
-	ctx, cancel := context.WithTimeout(st.ctx, readDeadline)
-	defer cancel()
-	gone, err := st.s.still(ctx, st.who)
-	if err != nil {
-		return false, st.unreadable(err)
 	}
 	if gone != "" {
 		return true, st.say(w, "gone", gone)
 	}
-	if st.ticks++; st.ticks%2 != 0 {
+	if st.beats++; st.beats%2 != 0 {
 		return false, nil
 	}
-	head, now, err := st.s.store.Head(ctx, st.who.User.ID, st.session)
-	if err != nil {
-		return false, st.unreadable(err)
+	head, now, ok := st.follower.Pulse()
+	if !ok {
+		return false, nil
 	}
-	return false, st.say(w, "hb", `{"head":`+strconv.FormatInt(head, 10)+`,"now":"`+timeJSON(now)+`"}`)
+	return false, st.say(w, "hb", `{"head":`+strconv.FormatInt(max(head, st.sent), 10)+`,"now":"`+timeJSON(now)+`"}`)
 }
 
 func (st *stream) say(w *bufio.Writer, name, data string) error {
@@ -302,20 +305,6 @@ func framed(id int64, name, data string) []byte {
 	return append(b, '\n')
 }
 
-// track remembers the connection of an open stream, so that Shutdown can end a
-// flush that waits for a reader who takes nothing.
-func (s *Server) track(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conns[conn] = struct{}{}
-}
-
-func (s *Server) untrack(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, conn)
-}
-
 // extend gives the reader of a stream until then to take what was written: fiber's
 // own deadline would cut the stream, and none would let dead readers stay for ever.
 func (s *Server) extend(conn net.Conn) error {
@@ -333,8 +322,8 @@ func (s *Server) endFlushes() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for conn := range s.conns {
-		if err := conn.SetWriteDeadline(time.Now().Add(lastWords)); err != nil && !errors.Is(err, net.ErrClosed) {
+	for st := range s.open {
+		if err := st.conn.SetWriteDeadline(time.Now().Add(lastWords)); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -254,10 +254,10 @@ func TestStream_Gone(t *testing.T) {
 		w.serve(t)
 		id := w.session(t, w.alice)
 		other := w.newCookie(t, w.alice.user.ID)
-		byToken := w.open(t, id, "", as(w.alice))
+		byToken, another := w.open(t, id, "", as(w.alice)), w.open(t, id, "", as(w.alice))
 		byCookie := w.open(t, id, "", browser(w.alice))
 		stays := w.open(t, id, "", browser(person{cookie: other}))
-		for _, r := range []*reader{byToken, byCookie, stays} {
+		for _, r := range []*reader{byToken, another, byCookie, stays} {
 			r.until("hb")
 		}
 		if err := w.store.RevokeToken(t.Context(), w.alice.tokenI); err != nil {
@@ -267,6 +267,7 @@ func TestStream_Gone(t *testing.T) {
 			t.Errorf("got %+v, want revoked", m)
 		}
 		byToken.ended()
+		another.until("gone")
 		ctx, err := w.srv.sessions.Load(t.Context(), w.alice.cookie)
 		if err != nil {
 			t.Fatal(err)
@@ -438,7 +439,7 @@ func TestStream_Panic(t *testing.T) {
 	st := &stream{s: w.srv, ctx: t.Context(), who: identity{User: w.alice.user}, session: w.session(t, w.alice), conn: discardConn{}}
 	st.feed = panics{}
 	st.run(bufio.NewWriter(io.Discard)) // would end the process
-	if !strings.Contains(w.log.String(), "stream panicked") || w.srv.streams.Load() != 0 || len(w.srv.conns) != 0 {
+	if !strings.Contains(w.log.String(), "stream panicked") || w.srv.streams.Load() != 0 || len(w.srv.open) != 0 {
 		t.Errorf("got %d streams and the log %s", w.srv.streams.Load(), w.log)
 	}
 }

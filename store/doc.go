@@ -99,7 +99,8 @@
 // and runners if there may be work. On Postgres the same goes to other processes,
 // gathered for 10 ms, by one NOTIFY outside any write transaction; one connection
 // listens. A wake-up carries ids, may be lost or come twice, and decides nothing:
-// who hears it reads the journal, and all poll besides.
+// who hears it reads the journal. Runners poll besides, and the store does for all
+// who follow a session.
 //
 // For sessions that a Follower reads the hub keeps the latest events that this
 // process has committed. They are the journal's, without a gap, and only spare

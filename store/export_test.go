@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -125,3 +126,20 @@ const (
 	TailEvents = tailEvents
 	TailSize   = tailSize
 )
+
+// Unhear does what a lost wake-up does: the hub has heard of a session up to a seq only.
+func (s *Store) Unhear(session string, seq int64) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.hub.topics[session].heard.Store(seq)
+}
+
+// PollHeads looks for all followers, as is done every two seconds.
+func (s *Store) PollHeads(ctx context.Context) error { return s.pollHeads(ctx) }
+
+// AgeReading makes the last reading of the journal for followers older.
+func (s *Store) AgeReading(d time.Duration) {
+	r := *s.hub.read.Load()
+	r.at = r.at.Add(-d)
+	s.hub.read.Store(&r)
+}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
@@ -38,6 +39,7 @@ type hub struct {
 	topics map[string]*topic // by session
 	kept   int64             // bytes of all tails,
 	most   int64             // and how many they may be
+	read   atomic.Pointer[reading]
 	work   map[*WorkSub]struct{}
 	outbox map[string]Wake // for other processes; nil on SQLite
 	origin string          // names this process: it has heard of its own commits already

@@ -250,6 +250,7 @@ func (s *Store) start() {
 		wg.Wait()
 		close(s.stopped)
 	}()
+	s.spawn("poll", s.poll)
 	if !s.d.sqlite() {
 		s.spawn("notify", s.notify)
 		s.spawn("listen", s.listen)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"holdfast/journal"
 )
@@ -157,6 +158,7 @@ type Follower struct {
 	topic          *topic
 	sub            *sub
 	allowed        bool // the journal has said that the session is the owner's
+	keeps          bool // the tail is kept for this one, too
 }
 
 // Follow begins to hear of a session. It doesn't look whose it is: that does the
@@ -171,27 +173,50 @@ func (s *Store) Follow(owner, session string) *Follower {
 func (f *Follower) C() <-chan struct{} { return f.sub.c }
 
 // Close ends the following. The last one to leave a session takes its tail along.
-func (f *Follower) Close() { f.s.hub.unsubscribe(f.session, f.topic, f.sub, f.allowed) }
+func (f *Follower) Close() { f.s.hub.unsubscribe(f.session, f.topic, f.sub, f.keeps) }
 
 // After is EventsAfter of the session, for its owner.
 func (f *Follower) After(ctx context.Context, after int64, limit int) ([]*Entry, int64, error) {
 	f.sub.lost.Store(false) // before the read: what is lost meanwhile is said again
+	began := time.Now()
 	p, err := f.s.EventsAfter(ctx, f.owner, f.session, after, limit)
 	if err != nil {
 		f.sub.lost.Store(true) // nothing is known
 		return nil, 0, err
 	}
-	if !f.allowed {
-		f.allowed = true
-		f.s.hub.mu.Lock()
-		f.topic.keeps++
-		f.s.hub.mu.Unlock()
-	}
+	f.found(p.Head, &reading{began, p.Now}, true)
 	out := make([]*Entry, len(p.Events))
 	for i := range p.Events {
 		out[i] = &Entry{Event: p.Events[i]}
 	}
 	return out, p.Head, nil
+}
+
+// Page is SessionAfter of the session, for its owner.
+func (f *Follower) Page(ctx context.Context, after int64, limit int) (SessionPage, error) {
+	f.sub.lost.Store(false)
+	began := time.Now()
+	p, err := f.s.SessionAfter(ctx, f.owner, f.session, after, limit)
+	if err != nil {
+		f.sub.lost.Store(true)
+		return p, err
+	}
+	f.found(p.Session.LastSeq, &reading{began, p.Session.Now}, f.keeps)
+	return p, nil
+}
+
+// found notes what a read of the journal has said. keep: who reads so will ask for the tail.
+func (f *Follower) found(head int64, r *reading, keep bool) {
+	h := f.s.hub
+	h.read.Store(r)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.allowed = true
+	f.topic.heard.Store(max(f.topic.heard.Load(), head))
+	if keep && !f.keeps {
+		f.keeps = true
+		f.topic.keeps++
+	}
 }
 
 // Tail gives the entries after a seq, in order and without a gap, at most limit,
