@@ -28,6 +28,7 @@ const (
 	KindAttemptResolved     Kind = "attempt.resolved"
 	KindCallProposed        Kind = "call.proposed"
 	KindCallDispatched      Kind = "call.dispatched"
+	KindCallAdopted         Kind = "call.adopted"
 	KindCallOutput          Kind = "call.output"
 	KindCallSettled         Kind = "call.settled"
 	KindCallUnknown         Kind = "call.unknown"
@@ -66,6 +67,7 @@ var bodies = map[Kind]func() Body{
 	KindAttemptResolved:     func() Body { return new(AttemptResolved) },
 	KindCallProposed:        func() Body { return new(CallProposed) },
 	KindCallDispatched:      func() Body { return new(CallDispatched) },
+	KindCallAdopted:         func() Body { return new(CallAdopted) },
 	KindCallOutput:          func() Body { return new(CallOutput) },
 	KindCallSettled:         func() Body { return new(CallSettled) },
 	KindCallUnknown:         func() Body { return new(CallUnknown) },
@@ -264,6 +266,16 @@ type (
 		AllowedBy AllowedBy `json:"allowed_by"`
 		Process   *Process  `json:"process,omitempty"`
 	}
+	// CallAdopted says that a dispatched call was found still running when its
+	// execution was lost: nothing of it is unknown, and the next claim follows it
+	// to its end (REC-10). Only workers of the state folder named may take that
+	// claim, since what the call runs under belongs to its host. No folder: it is
+	// let go, for nobody follows it any more, and it may be run again (CAL-4).
+	CallAdopted struct {
+		CallID        string `json:"call_id"`
+		Since         int64  `json:"since"` // when it was dispatched
+		StateFolderID string `json:"state_folder_id"`
+	}
 	// CallOutput is a piece of a call's output. Offset counts over both streams.
 	CallOutput struct {
 		CallID  string `json:"call_id"`
@@ -284,7 +296,7 @@ type (
 	}
 	// Evidence is something that was seen of a call; it proves nothing by itself.
 	Evidence struct {
-		Type string `json:"type"` // output, process, person
+		Type string `json:"type"` // output, process, exit_record, person
 		Text string `json:"text"`
 	}
 	// CallUnknown says that a call was dispatched and that its outcome isn't recorded.
@@ -394,6 +406,7 @@ func (*AttemptUnknown) Kind() Kind        { return KindAttemptUnknown }
 func (*AttemptResolved) Kind() Kind       { return KindAttemptResolved }
 func (*CallProposed) Kind() Kind          { return KindCallProposed }
 func (*CallDispatched) Kind() Kind        { return KindCallDispatched }
+func (*CallAdopted) Kind() Kind           { return KindCallAdopted }
 func (*CallOutput) Kind() Kind            { return KindCallOutput }
 func (*CallSettled) Kind() Kind           { return KindCallSettled }
 func (*CallUnknown) Kind() Kind           { return KindCallUnknown }

@@ -38,7 +38,17 @@ const (
 	CallFailed       CallState = "failed"
 	CallCancelled    CallState = "cancelled"
 	CallIsUnknown    CallState = "unknown"
+
+	// CallIsAdopted is only what a step.recovered says of a call: the call stays dispatched.
+	CallIsAdopted CallState = "adopted"
 )
+
+// ReasonNotStarted is why a call was cancelled that was dispatched and whose exit
+// record says that nothing of it ever ran.
+const ReasonNotStarted = "not started"
+
+// EvidenceExitRecord is the type of evidence that the exit record of a call's command is.
+const EvidenceExitRecord = "exit_record"
 
 // Verdict is what a person found out about an unknown call (CAL-3).
 type Verdict string
@@ -96,6 +106,8 @@ type Call struct {
 	Process                          *Process
 	ProposedSeq                      int64
 	DispatchedAt, EndedAt, Since     int64
+	AdoptedAt                        int64  // of this dispatch; 0: never
+	AdoptedBy                        string // the state folder whose workers follow it, or did
 	Evidence                         []Evidence
 	Feedback                         string // a rejection's message
 }
@@ -103,6 +115,12 @@ type Call struct {
 // Open reports whether the call still has something ahead of it.
 func (c *Call) Open() bool {
 	return c.State == CallIsProposed || c.State == CallIsWaiting || c.State == CallIsDispatched
+}
+
+// NeverRan reports that nothing of the call ever ran: it wasn't dispatched, or it
+// is recorded that its command was not let begin.
+func (c *Call) NeverRan() bool {
+	return c.N == 0 || (c.State == CallCancelled && c.Reason == ReasonNotStarted)
 }
 
 // Unresolved reports whether a person has to say what became of the call (CAL-6).
@@ -135,6 +153,14 @@ func (c *Call) Apply(ev *Event, body Body) error {
 		}
 	case *CallDispatched:
 		return c.dispatch(ev, b)
+	case *CallAdopted:
+		if c.State != CallIsDispatched {
+			return Errorf(Conflict, "The call is %s: it can't be adopted.", c.State).Typed("call-state").With("state", c.State)
+		}
+		c.AdoptedAt, c.AdoptedBy = ev.Time, b.StateFolderID
+		if b.StateFolderID == "" {
+			c.AdoptedAt = 0
+		}
 	case *CallOutput:
 		if c.State != CallIsDispatched {
 			return Errorf(Conflict, "The call is %s: it has no output to add.", c.State).Typed("call-state").With("state", c.State)
@@ -173,7 +199,7 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	}
 	allowed := b.AllowedBy
 	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
-	c.OutputBytes, c.DroppedBytes = 0, 0 // of this dispatch
+	c.OutputBytes, c.DroppedBytes, c.AdoptedAt, c.AdoptedBy = 0, 0, 0, "" // of this dispatch
 	return nil
 }
 

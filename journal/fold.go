@@ -99,6 +99,8 @@ func CallOf(body Body) string {
 	switch b := body.(type) {
 	case *CallDispatched:
 		return b.CallID
+	case *CallAdopted:
+		return b.CallID
 	case *CallOutput:
 		return b.CallID
 	case *CallSettled:

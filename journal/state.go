@@ -82,10 +82,13 @@ func (w Waiting) Steers() bool { return w.Delivery == Steer }
 
 // OpenCall is a call with something ahead of it.
 type OpenCall struct {
-	ID     string    `json:"id"`
-	Effect Effect    `json:"effect"`
-	State  CallState `json:"state"`
+	ID      string    `json:"id"`
+	Effect  Effect    `json:"effect"`
+	State   CallState `json:"state"`
+	Adopted string    `json:"adopted,omitempty"` // the state folder whose workers follow it (REC-10)
 }
+
+func (c OpenCall) isAdopted() bool { return c.Adopted != "" }
 
 // TurnOpen reports whether a turn is open.
 func (s *State) TurnOpen() bool { return s.Turn != nil && s.Turn.Open }
@@ -103,12 +106,21 @@ func (s *State) InFlight() bool {
 	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
 }
 
+// Adopted are the calls that still run although the execution which dispatched
+// them is lost, and that aren't settled.
+func (s *State) Adopted() []OpenCall {
+	return slices.DeleteFunc(slices.Clone(s.Calls), func(c OpenCall) bool { return !c.isAdopted() })
+}
+
+// Adopts reports whether there are any.
+func (s *State) Adopts() bool { return slices.ContainsFunc(s.Calls, OpenCall.isAdopted) }
+
 // work says whether the session has work (COO-2) and since when, or from when on.
 // It knows nothing of claims. at is 0 exactly if there is none.
 func (s *State) work(now int64) (at int64) {
 	switch {
-	case s.TurnOpen() && s.Interrupt != nil:
-		return now // (c)
+	case s.TurnOpen() && s.Interrupt != nil, s.Adopts():
+		return now // (c), (d)
 	case s.Archived, s.Held, s.Blocked != nil, s.Unknowns() > 0:
 		return 0
 	case s.TurnOpen() && len(s.Pending) > 0:
@@ -124,7 +136,7 @@ func (s *State) work(now int64) (at int64) {
 // HasWork reports whether there is work at the time now. Only a retry waits for
 // its time: a clock that was set back must not make other work wait for it.
 func (s *State) HasWork(now int64) bool {
-	return s.RunnableAt > 0 && (s.Retry == nil || s.RunnableAt <= now)
+	return s.RunnableAt > 0 && (s.Retry == nil || s.RunnableAt <= now || s.Adopts())
 }
 
 func (s *State) base() ExecutionState {
@@ -135,6 +147,8 @@ func (s *State) base() ExecutionState {
 		return StateUncertain
 	case s.TurnOpen() && s.Interrupt != nil:
 		return StateStopping
+	case s.Adopts(): // its command runs, whether a worker is there or not
+		return StateRunning
 	case s.TurnOpen() && s.Retry != nil:
 		return StateRetrying
 	case len(s.Pending) > 0:
@@ -192,6 +206,13 @@ func (s *State) Needs() Needs {
 		return NeedsBlocked
 	case StateReady, StateFailed, StateLimitReached:
 		return NeedsReview
+	case StateRunning: // something adopted hides what else waits
+		switch {
+		case len(s.Pending) > 0:
+			return NeedsDecision
+		case s.Blocked != nil:
+			return NeedsBlocked
+		}
 	case StateStopped:
 		if s.Turn.Outcome == Interrupted { // nobody asked for it, so somebody must be told
 			return NeedsReview
@@ -263,7 +284,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
 			return errTurn("That turn isn't open.")
 		}
-		s.Calls = append(slices.Clone(s.Calls), OpenCall{b.CallID, b.Effect, CallIsProposed})
+		s.Calls = append(slices.Clone(s.Calls), OpenCall{ID: b.CallID, Effect: b.Effect, State: CallIsProposed})
 	case *InterruptRequested:
 		if !s.TurnOpen() {
 			return errTurn("No turn is open: there is nothing to stop.")
@@ -304,6 +325,8 @@ func (s *State) applyWork(body Body) {
 		s.Pending = drop(s.Pending, b.ID)
 	case *CallDispatched:
 		s.setCall(b.CallID, CallIsDispatched)
+	case *CallAdopted:
+		s.adopt(b.CallID, b.StateFolderID)
 	case *CallSettled:
 		s.setCall(b.CallID, b.State)
 		if b.State == CallSucceeded || b.State == CallFailed {
@@ -364,7 +387,9 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.Usage.OutputTokens += b.Usage.OutputTokens
 		s.Usage.CostUSD += b.Usage.CostUSD
 	case *StepRecovered:
-		s.Recoveries++ // before a turn is open, too: it may be the opening that fails
+		if !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
+			s.Recoveries++ // before a turn is open, too: it may be the opening that fails
+		}
 	}
 }
 
@@ -384,11 +409,20 @@ func (s *State) setCall(id string, to CallState) {
 	case i < 0:
 		return
 	case to == CallIsWaiting, to == CallIsDispatched:
-		calls[i].State = to
+		calls[i].State, calls[i].Adopted = to, ""
 	default:
 		calls = slices.Delete(calls, i, i+1)
 	}
 	s.Calls = calls
+}
+
+// adopt notes who follows a dispatched call. Call.Apply refuses any other.
+func (s *State) adopt(id, folder string) {
+	i := slices.IndexFunc(s.Calls, func(c OpenCall) bool { return c.ID == id && c.State == CallIsDispatched })
+	if i >= 0 {
+		s.Calls = slices.Clone(s.Calls)
+		s.Calls[i].Adopted = folder
+	}
 }
 
 func drop(list []string, id string) []string {

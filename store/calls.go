@@ -153,6 +153,11 @@ func (l *locked) afterResolution(ctx context.Context, owner string, then journal
 		return nil
 	}
 	switch {
+	case then == journal.ThenStay && l.st.TurnOpen() && l.st.Adopts(): // the claim ends it first (COO-4)
+		if l.st.Interrupt != nil {
+			return nil
+		}
+		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
 	case then == journal.ThenStay && l.st.TurnOpen():
 		return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "stay"})
 	case then == journal.ThenContinue && !l.st.TurnOpen() && l.st.Turn.Outcome != journal.Completed && !l.st.Archived:

@@ -58,7 +58,10 @@ type ClaimRequest struct {
 // holds it (LEA-1, LEA-2, COO-2). nil means: don't run. A claim of this worker's
 // own in phase ready or safe is replaced; an expired one is first recovered
 // (REC-2 to REC-4) in the same transaction, and that recovery stays even if no
-// claim is taken then; with LeaveExpired it stays as it is, and there is no claim.
+// claim is taken then; nobody has asked a shim there, so with LeaveExpired it
+// stays as it is, and there is no claim. A session with something adopted is for
+// workers of the state folder that adopted it, and their claim begins uncertain
+// (REC-10); once none of them lives, what they adopted is concluded without them.
 // Without work nothing is written.
 func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, error) {
 	var out *journal.Claim
@@ -84,7 +87,11 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 				return err
 			}
 		}
-		if l.st.HasWork(l.now) {
+		may, err := l.maySucceed(ctx, r.StateFolderID)
+		if err != nil {
+			return err
+		}
+		if may && l.st.HasWork(l.now) {
 			if out, err = l.take(ctx, r); err != nil {
 				return err
 			}
@@ -108,7 +115,7 @@ func (l *locked) free(ctx context.Context, was *journal.Claim, worker string) (b
 	case was.WorkerID == worker && was.Phase != journal.PhaseUncertain && was.ExpiresAt > l.now:
 		return true, l.removeClaim(ctx, was, false)
 	case was.ExpiresAt <= l.now:
-		return true, l.recover(ctx, was, nil)
+		return true, l.recover(ctx, was, Recovery{})
 	}
 	return false, nil
 }
@@ -117,6 +124,9 @@ func (l *locked) take(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 	c := &journal.Claim{
 		SessionID: r.SessionID, ExecutionID: NewID("exe"), WorkerID: r.WorkerID, StateFolderID: r.StateFolderID, Phase: journal.PhaseReady,
 		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(),
+	}
+	if l.st.Adopts() {
+		c.Phase = journal.PhaseUncertain
 	}
 	Crash("claim.locked")
 	_, err := l.t.exec(ctx, "INSERT INTO claim ("+claimColumns+") VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?)",
@@ -291,6 +301,7 @@ type Append struct {
 	Assistant    string        // the claimed assistant message; "": as it is
 	RulesVersion int64         // CAL-9: the rules that were evaluated; 0: none were
 	Retried      bool          // an earlier try may have committed (COO-10)
+	Spool        *Spool        // of a call that is dispatched, or whose output the drafts are
 }
 
 // ErrRulesChanged says that the rules are no longer those that were evaluated (CAL-9).
@@ -325,6 +336,11 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 		}
 		for _, d := range a.Drafts {
 			if err := l.appendDraft(ctx, d); err != nil {
+				return err
+			}
+		}
+		if a.Spool != nil {
+			if err := l.readTo(ctx, *a.Spool); err != nil {
 				return err
 			}
 		}
@@ -437,7 +453,7 @@ func (l *locked) release(ctx context.Context, c *journal.Claim, anyway bool) (bo
 // Release gives the claim back at the end of a drain, and parks a turn that
 // waits for a person (LEA-6, PER-5). folded is the last seq that the drain knows:
 // if the journal has more, nothing is released and the drain folds again. Nothing
-// dispatched may be unsettled. Codes: stale_claim, conflict.
+// dispatched may be unsettled, nor anything adopted, whatever its class. Codes: stale_claim, conflict.
 func (s *Store) Release(ctx context.Context, c *journal.Claim, folded int64) (released bool, err error) {
 	err = s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		released = false
@@ -448,7 +464,7 @@ func (s *Store) Release(ctx context.Context, c *journal.Claim, folded int64) (re
 		if l.row.NextSeq != folded {
 			return nil
 		}
-		if l.st.InFlight() && !onlyRepeatable(&l.st) {
+		if l.st.Adopts() || (l.st.InFlight() && !onlyRepeatable(&l.st)) {
 			return journal.Errorf(journal.Conflict, "Something is dispatched and not settled: the claim can't be released.").Typed("in-flight")
 		}
 		if err := l.removeClaim(ctx, c, false); err != nil {

@@ -238,7 +238,7 @@ func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d
 	if d.Message != "" {
 		return nil
 	}
-	if l.row.ExecutionID.Valid && l.st.InFlight() {
+	if (l.row.ExecutionID.Valid && l.st.InFlight()) || l.st.Adopts() {
 		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
 	}
 	return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "rejected"})

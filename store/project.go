@@ -158,16 +158,18 @@ type callRow struct {
 	Since        int64          `db:"since"`
 	Evidence     sql.NullString `db:"evidence"`
 	Feedback     string         `db:"feedback"`
+	AdoptedAt    int64          `db:"adopted_at"`
+	AdoptedBy    string         `db:"adopted_by"`
 }
 
-const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback"
+const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by"
 
 func (r *callRow) call() (*journal.Call, error) {
 	c := &journal.Call{
 		ID: r.ID, SessionID: r.SessionID, TurnID: r.TurnID, Key: r.Key, Tool: r.Tool, Input: json.RawMessage(r.Input), InputSHA256: r.InputSHA256,
 		Effect: journal.Effect(r.Effect), AttemptID: r.AttemptID.String, State: journal.CallState(r.State), N: r.N, Signal: r.Signal, Reason: r.Reason,
 		OutputBytes: r.OutputBytes, DroppedBytes: r.DroppedBytes, ProposedSeq: r.ProposedSeq, DispatchedAt: r.DispatchedAt, EndedAt: r.EndedAt,
-		Since: r.Since, Feedback: r.Feedback,
+		Since: r.Since, Feedback: r.Feedback, AdoptedAt: r.AdoptedAt, AdoptedBy: r.AdoptedBy,
 	}
 	if r.ExitCode.Valid {
 		code := int(r.ExitCode.Int64)
@@ -243,8 +245,8 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 			return err
 		}
 	}
-	n, err := t.exec(ctx, "UPDATE call SET state = ?, n = ?, exit_code = ?, signal = ?, reason = ?, output_bytes = ?, dropped_bytes = ?, resolution = ?, allowed_by = ?, process = ?, dispatched_at = ?, ended_at = ?, since = ?, evidence = ?, feedback = ? WHERE id = ? AND state = ?",
-		string(c.State), c.N, c.ExitCode, c.Signal, c.Reason, c.OutputBytes, c.DroppedBytes, resolution, allowed, process, c.DispatchedAt, c.EndedAt, c.Since, evidence, c.Feedback, id, string(was))
+	n, err := t.exec(ctx, "UPDATE call SET state = ?, n = ?, exit_code = ?, signal = ?, reason = ?, output_bytes = ?, dropped_bytes = ?, resolution = ?, allowed_by = ?, process = ?, dispatched_at = ?, ended_at = ?, since = ?, evidence = ?, feedback = ?, adopted_at = ?, adopted_by = ? WHERE id = ? AND state = ?",
+		string(c.State), c.N, c.ExitCode, c.Signal, c.Reason, c.OutputBytes, c.DroppedBytes, resolution, allowed, process, c.DispatchedAt, c.EndedAt, c.Since, evidence, c.Feedback, c.AdoptedAt, c.AdoptedBy, id, string(was))
 	if err != nil || n == 1 {
 		return err
 	}

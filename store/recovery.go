@@ -13,6 +13,31 @@ import (
 type Recovery struct {
 	Claim    journal.Claim
 	Evidence map[string][]journal.Evidence // by call
+	Found    map[string]Found              // by call: what its shim says, beside the evidence
+}
+
+// Found is what became of a dispatched call, as its shim says. Neither: nobody
+// knows. The outcome of an effect is then unknown.
+type Found struct {
+	Adopted bool                 // it still runs, kept by the state folder of the claim (REC-10)
+	Settled *journal.CallSettled // it has ended, and this is how (CAL-5)
+}
+
+// became is what the call of a lost execution becomes; "" if it stays as it is,
+// to be run again (CAL-4).
+func (r *Recovery) became(c journal.OpenCall) journal.CallState {
+	if c.State != journal.CallIsDispatched {
+		return ""
+	}
+	switch f := r.Found[c.ID]; {
+	case f.Adopted:
+		return journal.CallIsAdopted
+	case f.Settled != nil:
+		return f.Settled.State
+	case c.Effect == journal.EffectEffect:
+		return journal.CallIsUnknown
+	}
+	return ""
 }
 
 // Recover concludes an execution whose lease has expired (REC-2 to REC-6): the
@@ -24,26 +49,15 @@ func (s *Store) Recover(ctx context.Context, r Recovery) (recovered bool, err er
 	c := r.Claim
 	err = s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
 		recovered = false
-		// A row that somebody has locked belongs to somebody who writes: it is alive.
-		l, err := t.lockSelect(ctx, c.SessionID, t.dialect().lockOrSkip())
-		if journal.Is(err, journal.NotFound) {
-			return claimChanged(c.ExecutionID)
-		}
+		l, now, err := t.lockExpired(ctx, c)
 		if err != nil {
 			return err
 		}
-		now, err := loadClaim(ctx, t, c.SessionID)
-		if err != nil {
-			return err
-		}
-		if now == nil || now.ExecutionID != c.ExecutionID {
+		if now == nil {
 			return l.alreadyRecovered(ctx, c.ExecutionID)
 		}
-		if now.ExpiresAt > l.now || now.Phase != c.Phase || now.AssistantMessageID != c.AssistantMessageID {
-			return claimChanged(c.ExecutionID)
-		}
 		Crash("sweep.locked")
-		if err := l.recover(ctx, now, r.Evidence); err != nil {
+		if err := l.recover(ctx, now, r); err != nil {
 			return err
 		}
 		Crash("sweep.updated")
@@ -52,6 +66,67 @@ func (s *Store) Recover(ctx context.Context, r Recovery) (recovered bool, err er
 		return l.flush(ctx)
 	})
 	return recovered, err
+}
+
+// lockExpired takes the session's lock for who concludes an expired claim, if it
+// is as it was seen and still expired; else the answer is conflict. No claim:
+// the session has another one now, or none.
+func (t *tx) lockExpired(ctx context.Context, c journal.Claim) (*locked, *journal.Claim, error) {
+	// A row that somebody has locked belongs to somebody who writes: it is alive.
+	l, err := t.lockSelect(ctx, c.SessionID, t.dialect().lockOrSkip())
+	if journal.Is(err, journal.NotFound) {
+		return nil, nil, claimChanged(c.ExecutionID)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	now, err := loadClaim(ctx, t, c.SessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if now == nil || now.ExecutionID != c.ExecutionID {
+		return l, nil, nil
+	}
+	if now.ExpiresAt > l.now || now.Phase != c.Phase || now.AssistantMessageID != c.AssistantMessageID {
+		return nil, nil, claimChanged(c.ExecutionID)
+	}
+	return l, now, nil
+}
+
+// RecoverOutput appends what the spool of a finished call still held when its
+// execution was lost, with the offset up to which it was read, before Recover
+// concludes it. It is guarded as Recover is, and conflict means as there that
+// nothing was written. The drafts are call.output of that call alone, each
+// behind what is there already. Whoever doesn't know whether it was written asks
+// SpoolOffset and goes on from there. Codes: conflict, unavailable.
+func (s *Store) RecoverOutput(ctx context.Context, c journal.Claim, drafts []journal.Draft, sp Spool) error {
+	return s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
+		l, now, err := t.lockExpired(ctx, c)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return claimChanged(c.ExecutionID)
+		}
+		end, _, err := countOutput(ctx, t, sp.CallID)
+		if err != nil {
+			return err
+		}
+		for _, d := range drafts {
+			piece, ok := d.Body.(*journal.CallOutput)
+			if !ok || piece.CallID != sp.CallID || piece.Offset < end {
+				return journal.Errorf(journal.Conflict, "This is not output of the call %s behind byte %d.", sp.CallID, end).Typed("output-order")
+			}
+			end = piece.Offset + int64(len(piece.Text.S))
+			if err := l.appendDraft(ctx, d); err != nil {
+				return err
+			}
+		}
+		if err := l.readTo(ctx, sp); err != nil {
+			return err
+		}
+		return l.flush(ctx)
+	})
 }
 
 func claimChanged(executionID string) error {
@@ -69,20 +144,20 @@ func (l *locked) alreadyRecovered(ctx context.Context, executionID string) error
 }
 
 // recover concludes one expired claim inside the caller's transaction.
-func (l *locked) recover(ctx context.Context, c *journal.Claim, evidence map[string][]journal.Evidence) error {
+func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) error {
 	if err := l.deleteExpired(ctx, c); err != nil {
 		return err
 	}
 	superseded := c.AssistantMessageID != "" && c.AssistantMessageID != l.st.LatestAssistant
 	if c.Phase != journal.PhaseSafe && !superseded {
-		if err := l.stepRecovered(ctx, c, evidence); err != nil {
+		if err := l.stepRecovered(ctx, c, r); err != nil {
 			return err
 		}
-	} else if err := l.lose(ctx, evidence); err != nil {
+	} else if err := l.lose(ctx, c, r); err != nil {
 		return err
 	}
-	if l.st.TurnOpen() && l.st.Interrupt != nil { // REC-6: nobody else is there to carry it out
-		return l.endTurn(ctx, journal.Server(), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"})
+	if err := l.carryOut(ctx); err != nil {
+		return err
 	}
 	return l.blockIfRepeated(ctx)
 }
@@ -104,7 +179,7 @@ func (l *locked) deleteExpired(ctx context.Context, c *journal.Claim) error {
 }
 
 // stepRecovered writes the one event of REC-3 and REC-4 and what follows from it.
-func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, evidence map[string][]journal.Evidence) error {
+func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery) error {
 	body := &journal.StepRecovered{
 		ExecutionID: c.ExecutionID, Phase: c.Phase, AssistantMessageID: journal.OrNil(c.AssistantMessageID),
 		RecoveryMessageID: c.AssistantMessageID, ContinuationMessageID: NewID("msg"),
@@ -114,8 +189,8 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, evidence m
 		body.RecoveryMessageID = NewID("msg")
 	}
 	for _, call := range l.st.Calls {
-		if call.State == journal.CallIsDispatched && call.Effect == journal.EffectEffect {
-			body.Calls = append(body.Calls, journal.RecoveredCall{CallID: call.ID, Became: journal.CallIsUnknown})
+		if became := r.became(call); became != "" {
+			body.Calls = append(body.Calls, journal.RecoveredCall{CallID: call.ID, Became: became})
 		}
 	}
 	for _, id := range l.st.Attempts {
@@ -132,26 +207,42 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, evidence m
 	if err := l.append(ctx, journal.Server(), body); err != nil {
 		return err
 	}
-	return l.lose(ctx, evidence)
+	return l.lose(ctx, c, r)
 }
 
-// lose marks what a lost execution had in the air: effects and attempts become
-// unknown; what may be run again stays dispatched (CAL-4).
-func (l *locked) lose(ctx context.Context, evidence map[string][]journal.Evidence) error {
+// lose marks what a lost execution had in the air. What still runs is adopted,
+// what has ended is settled by its exit record. Else effects and attempts become
+// unknown; what may be run again stays dispatched (CAL-4, CAL-5, REC-10).
+func (l *locked) lose(ctx context.Context, c *journal.Claim, r Recovery) error {
 	for _, call := range l.st.Calls {
-		if call.State != journal.CallIsDispatched || call.Effect != journal.EffectEffect {
-			continue
-		}
-		if err := l.unknown(ctx, call.ID, evidence[call.ID]); err != nil {
+		if err := l.loseCall(ctx, c, r, call); err != nil {
 			return err
 		}
 	}
 	return l.endAttempts(ctx)
 }
 
+func (l *locked) loseCall(ctx context.Context, c *journal.Claim, r Recovery, call journal.OpenCall) error {
+	switch r.became(call) {
+	case "":
+		if call.Adopted != "" {
+			return l.letGo(ctx, call.ID)
+		}
+		return nil
+	case journal.CallIsAdopted:
+		return l.adopt(ctx, call.ID, c.StateFolderID)
+	case journal.CallIsUnknown:
+		return l.unknown(ctx, call.ID, r.Evidence[call.ID])
+	default:
+		settled := *r.Found[call.ID].Settled
+		settled.CallID = call.ID
+		return l.append(ctx, journal.Server(), &settled)
+	}
+}
+
 // blockIfRepeated is REC-11: a session that kills its server can't do so for ever.
 func (l *locked) blockIfRepeated(ctx context.Context) error {
-	if l.st.Recoveries < journal.MaxRecoveries || l.st.Blocked != nil {
+	if l.st.Recoveries < journal.MaxRecoveries || l.st.Blocked != nil || l.st.Adopts() {
 		return nil
 	}
 	return l.append(ctx, journal.Server(), &journal.SessionBlocked{

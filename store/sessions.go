@@ -300,7 +300,7 @@ const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR
 	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched')" +
 	" AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.session_id = s.id AND a.state IN ('prepared', 'dispatched', 'receiving')) THEN s.base ELSE 'running' END"
 
-const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base = 'queued' THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
+const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base IN ('queued', 'running') THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
 
 // Sessions lists the owner's sessions, and gives the cursor of the next page, or "".
 func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out []Session, next string, err error) {

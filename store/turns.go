@@ -8,8 +8,8 @@ import (
 )
 
 // RequestInterrupt asks for the end of the open turn of the owner's session
-// (COO-4). Without a claim it is carried out here; else the claim does it, at
-// once or at the next boundary. Asking again is the same answer.
+// (COO-4). Without a claim and with nothing adopted it is carried out here; else
+// the claim, which what is adopted waits for, does it, at once or at the next boundary. Asking again is the same answer.
 // Codes: not_found, conflict if no turn is open.
 func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, mode journal.InterruptMode) error {
 	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
@@ -25,7 +25,7 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 				return err
 			}
 		}
-		if !l.row.ExecutionID.Valid {
+		if !l.row.ExecutionID.Valid && !l.st.Adopts() {
 			if err := l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}); err != nil {
 				return err
 			}
@@ -41,7 +41,8 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 
 // endTurn closes all that the open turn has open, then the turn (COO-4):
 // requests are cancelled, calls that did not run or may be run again are
-// cancelled, and an effect that is in the air becomes unknown.
+// cancelled, and an effect that is in the air becomes unknown. So does what is
+// adopted: it surely runs, and nobody has ended it.
 func (l *locked) endTurn(ctx context.Context, actor journal.Actor, end journal.TurnEnded) error {
 	why := end.Reason
 	if why == "" {
@@ -65,7 +66,7 @@ func (l *locked) endTurn(ctx context.Context, actor journal.Actor, end journal.T
 }
 
 func (l *locked) endCall(ctx context.Context, c journal.OpenCall, why string) error {
-	if c.State == journal.CallIsDispatched && c.Effect != journal.EffectRead {
+	if c.State == journal.CallIsDispatched && (c.Effect != journal.EffectRead || c.Adopted != "") {
 		return l.unknown(ctx, c.ID, nil)
 	}
 	out, dropped, err := countOutput(ctx, l.t, c.ID)
@@ -171,30 +172,43 @@ func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 
 // Block parks a session without a claim because no live worker can run it: the
 // sweeper's door. It writes nothing if the session has no work, is claimed, or
-// another worker that was seen lately may be able to (MayRun). Unblock is its
-// reverse.
+// another worker that was seen lately may be able to (MayRun). What a folder
+// adopted none of whose workers lives is concluded first, as Claim does. Unblock
+// is its reverse.
 func (s *Store) Block(ctx context.Context, sessionID, workerID string, b journal.SessionBlocked) error {
 	return s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockSelect(ctx, sessionID, t.dialect().lock())
 		if err != nil {
 			return err
 		}
-		if l.row.ExecutionID.Valid || !l.st.HasWork(l.now) || l.st.Blocked != nil || l.st.Interrupt != nil {
-			return nil
+		if _, err := l.maySucceed(ctx, ""); err != nil {
+			return err
 		}
-		workers, err := liveWorkers(ctx, t)
+		able, err := l.mayRun(ctx, workerID)
 		if err != nil {
 			return err
 		}
-		session := SessionBrief{Agent: l.st.Agent, Workspace: l.st.Workspace, WorkspaceID: l.row.WorkspaceID}
-		if slices.ContainsFunc(workers, func(w Worker) bool { return w.ID != workerID && w.MayRun(session) }) {
-			return nil
+		if !able {
+			if err := l.append(ctx, journal.Server(), &b); err != nil {
+				return err
+			}
 		}
-		if err := l.append(ctx, journal.Server(), &b); err != nil {
-			return err
+		if len(l.events) == 0 {
+			return nil
 		}
 		return l.flush(ctx)
 	})
+}
+
+// mayRun reports whether nothing here waits for a worker that can run the
+// session, or another one than workerID may be able to.
+func (l *locked) mayRun(ctx context.Context, workerID string) (bool, error) {
+	if l.row.ExecutionID.Valid || !l.st.HasWork(l.now) || l.st.Blocked != nil || l.st.Interrupt != nil || l.st.Adopts() {
+		return true, nil
+	}
+	workers, err := liveWorkers(ctx, l.t)
+	session := SessionBrief{Agent: l.st.Agent, Workspace: l.st.Workspace, WorkspaceID: l.row.WorkspaceID}
+	return slices.ContainsFunc(workers, func(w Worker) bool { return w.ID != workerID && w.MayRun(session) }), err
 }
 
 // Unblock says that the cause of a block is gone; the session goes on by itself.

@@ -209,7 +209,7 @@ func (db *DB) Rebind(query string) string {
 // tables are all that the journal's schema has, but for goose's.
 var tables = []string{
 	"meta", "users", "sign_in_link", "token", "web_session", "worker", "session", "event", "blob", "receipt", "claim", "unsent", "seen", "preference",
-	"input", "message", "call", "call_output", "request", "attempt", "recovery",
+	"input", "message", "call", "call_output", "request", "attempt", "recovery", "spool",
 }
 
 // RowCounts counts the rows of every table: equal before and after a refusal.

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast/journal"
+)
+
+// adopt says of a call whose execution is lost that it still runs, kept by a
+// state folder. That is said once: who is found again by the same folder was
+// never let go (CAL-8).
+func (l *locked) adopt(ctx context.Context, callID, folder string) error {
+	c, err := loadCall(ctx, l.t, callID)
+	if err != nil {
+		return err
+	}
+	kept, err := hasSpool(ctx, l.t, callID, folder)
+	if err != nil {
+		return err
+	}
+	if !kept { // whoever follows it would not know from where to read on
+		return journal.Errorf(journal.Conflict, "The call %s can't be adopted: the state folder %s keeps no output of its last dispatch.", callID, folder).Typed("no-such-spool")
+	}
+	if c.State == journal.CallIsDispatched && c.AdoptedBy == folder {
+		return nil
+	}
+	return l.append(ctx, journal.Server(), &journal.CallAdopted{CallID: callID, Since: c.DispatchedAt, StateFolderID: folder})
+}
+
+// letGo says that nobody follows an adopted call any more which may be run again.
+func (l *locked) letGo(ctx context.Context, callID string) error {
+	c, err := loadCall(ctx, l.t, callID)
+	if err != nil {
+		return err
+	}
+	return l.append(ctx, journal.Server(), &journal.CallAdopted{CallID: callID, Since: c.DispatchedAt})
+}
+
+// maySucceed decides whether a worker of a state folder may follow what the
+// session has adopted. What another folder adopted is left to its workers while
+// one of them lives. If none does, nobody follows it: an effect is unknown then,
+// and what may be run again is let go (CAL-4).
+func (l *locked) maySucceed(ctx context.Context, folder string) (bool, error) {
+	if l.row.ExecutionID.Valid || !l.st.Adopts() {
+		return true, nil
+	}
+	for _, c := range l.st.Adopted() {
+		if c.Adopted == folder {
+			continue
+		}
+		if lives, err := folderLives(ctx, l.t, c.Adopted); err != nil || lives {
+			return false, err
+		}
+		if err := l.forsake(ctx, c); err != nil {
+			return false, err
+		}
+	}
+	return true, l.carryOut(ctx)
+}
+
+func (l *locked) forsake(ctx context.Context, c journal.OpenCall) error {
+	if c.Effect != journal.EffectEffect {
+		return l.letGo(ctx, c.ID)
+	}
+	call, err := loadCall(ctx, l.t, c.ID)
+	if err != nil {
+		return err
+	}
+	host := "another host"
+	if call.Process != nil {
+		host = call.Process.Host
+	}
+	return l.unknown(ctx, c.ID, []journal.Evidence{{Type: "process", Text: fmt.Sprintf("It was still running on %s when it was last seen there, at %s. No server there answers now. It may still be running.",
+		host, time.UnixMilli(call.AdoptedAt).UTC().Format(time.RFC3339))}})
+}
+
+// folderLives reports whether a worker of a state folder was seen lately.
+func folderLives(ctx context.Context, q querier, folder string) (bool, error) {
+	var n int
+	d := q.dialect()
+	err := q.get(ctx, &n, "SELECT count(*) FROM worker WHERE state_folder_id = ? AND seen_at > "+d.now()+" - ?", folder, d.nowArg(), workerFresh.Milliseconds())
+	return n > 0, err
+}
+
+// carryOut ends an interrupted turn where no execution can: nobody holds the
+// session, and nothing is adopted that a claim must end first (COO-4, REC-6).
+func (l *locked) carryOut(ctx context.Context) error {
+	if l.row.ExecutionID.Valid || l.st.Adopts() || !l.st.TurnOpen() || l.st.Interrupt == nil {
+		return nil
+	}
+	return l.endTurn(ctx, journal.Server(), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"})
+}
