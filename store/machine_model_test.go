@@ -152,18 +152,18 @@ func (m *model) carryOut() {
 
 // forsake is what becomes of what a folder adopted, once none of its workers lives.
 func (m *model) forsake(folder string) {
-	any := false
+	left := false
 	for _, id := range m.inState(journal.CallIsDispatched) {
 		c := m.calls[id]
 		if c.adopted == "" || c.adopted == folder {
 			continue
 		}
-		c.adopted, any = "", true
+		c.adopted, left = "", true
 		if c.effect == journal.EffectEffect {
 			c.state = journal.CallIsUnknown
 		}
 	}
-	if any {
+	if left {
 		m.carryOut()
 	}
 }
