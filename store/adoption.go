@@ -76,6 +76,20 @@ func (l *locked) forsake(ctx context.Context, c journal.OpenCall) error {
 		host, time.UnixMilli(call.AdoptedAt).UTC().Format(time.RFC3339))}})
 }
 
+// othersMayAsk reports whether an expired claim has something under shims of a
+// folder that isn't the one given, and that folder's workers are there to ask them.
+func (l *locked) othersMayAsk(ctx context.Context, c *journal.Claim, by string) (bool, error) {
+	if by == "" || by == c.StateFolderID {
+		return false, nil
+	}
+	var n int
+	err := l.t.get(ctx, &n, "SELECT count(*) FROM spool s JOIN call c ON c.id = s.call_id WHERE s.session_id = ? AND s.state_folder_id = ? AND c.state = 'dispatched' AND c.n = s.n", l.row.ID, c.StateFolderID)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return folderLives(ctx, l.t, c.StateFolderID)
+}
+
 // folderLives reports whether a worker of a state folder was seen lately.
 func folderLives(ctx context.Context, q querier, folder string) (bool, error) {
 	var n int

@@ -274,6 +274,48 @@ func TestClaim_AdoptedIsForItsFolder(t *testing.T) {
 	})
 }
 
+// Only a folder's own workers can ask its shims, so what may still run under them
+// is left to them when their claim has expired, as at their own start. Nobody
+// waits for those that aren't there.
+//
+// proves CAL-5 REC-10 LEA-11
+func TestRecover_LeftToWhoCanAsk(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		raw := db.SQL(t)
+		plain, r := storetest.MustRun(t, s, "w"), storetest.MustRun(t, s, "w")
+		plain.MustDispatched(t, s, journal.EffectEffect)
+		id := r.MustSpooled(t, s, journal.EffectEffect)
+		seeWorker(t, s, "w")
+		_, err := s.ExpireFolder(t.Context(), "fld_w", "w_new")
+		must(t, err)
+		seen := storetest.MustLoad(t, s, r.Claim)
+		before := db.RowCounts(t, raw)
+		_, err = s.Recover(t.Context(), store.Recovery{Claim: seen, By: "fld_w2"})
+		storetest.WantSlug(t, err, "claim-changed")
+		noClaim(t, s, r.Session, "w2")
+		wantSame(t, before, db.RowCounts(t, raw))
+		if got := callState(t, s, r, id); got != journal.CallIsDispatched {
+			t.Fatalf("the call is %s", got)
+		}
+		// Without a shim there is nothing to ask.
+		if done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, plain.Claim), By: "fld_w2"}); err != nil || !done {
+			t.Errorf("without a shim: %v, %v", done, err)
+		}
+		done, err := s.Recover(t.Context(), store.Recovery{Claim: seen, By: "fld_w", Found: map[string]store.Found{id: {Adopted: true}}})
+		if err != nil || !done {
+			t.Fatalf("by its own: %v, %v", done, err)
+		}
+		r.Claim = storetest.MustClaim(t, s, r.Session, "w")
+		s.Skew(2 * storetest.Lease) // its workers are gone, too
+		done, err = s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), By: "fld_w2"})
+		if err != nil || !done || callState(t, s, r, id) != journal.CallIsUnknown {
+			t.Errorf("%v, %v; the call is %s", done, err, callState(t, s, r, id))
+		}
+	})
+}
+
 // A session that no worker can run isn't left behind with what was adopted in it.
 //
 // proves REC-10 REC-9

@@ -79,8 +79,8 @@ func (s *Store) Claim(ctx context.Context, r ClaimRequest) (*journal.Claim, erro
 			return nil
 		}
 		if was != nil {
-			free, err := l.free(ctx, was, r.WorkerID)
-			if isSlug(err, "claim-changed") { // renewed just now, before anything was written
+			free, err := l.free(ctx, was, r)
+			if isSlug(err, "claim-changed") { // renewed just now, or for others to ask about, before anything was written
 				return nil
 			}
 			if err != nil || !free {
@@ -110,12 +110,12 @@ func isSlug(err error, slug string) bool {
 }
 
 // free makes room for a new claim, or says that there is none.
-func (l *locked) free(ctx context.Context, was *journal.Claim, worker string) (bool, error) {
+func (l *locked) free(ctx context.Context, was *journal.Claim, r ClaimRequest) (bool, error) {
 	switch {
-	case was.WorkerID == worker && was.Phase != journal.PhaseUncertain && was.ExpiresAt > l.now:
+	case was.WorkerID == r.WorkerID && was.Phase != journal.PhaseUncertain && was.ExpiresAt > l.now:
 		return true, l.removeClaim(ctx, was, false)
 	case was.ExpiresAt <= l.now:
-		return true, l.recover(ctx, was, Recovery{})
+		return true, l.recover(ctx, was, Recovery{By: r.StateFolderID})
 	}
 	return false, nil
 }

@@ -60,6 +60,8 @@
 //     deleted without a word in phase safe, or if a newer assistant message
 //     superseded it; else one step.recovered. What was in the air is adopted if its
 //     shim says that it runs, settled if there is its exit record, else unknown.
+//     While a worker of the folder that keeps the shims lives, no other recovers it:
+//     nobody else can ask them.
 //   - What a folder adopted, and no worker of it lives: Claim and Block, by a worker
 //     of another folder, make an effect unknown and let go what may be run again.
 //   - Two sweepers, or a sweeper and a late renewal: the deletion is guarded by id,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -14,6 +15,10 @@ type Recovery struct {
 	Claim    journal.Claim
 	Evidence map[string][]journal.Evidence // by call
 	Found    map[string]Found              // by call: what its shim says, beside the evidence
+	// By is the state folder of who recovers. What still may run under the shims of
+	// another folder is left to that folder's workers while one of them lives: they
+	// alone can ask. "": whoever it is has asked.
+	By string
 }
 
 // Found is what became of a dispatched call, as its shim says. Neither: nobody
@@ -42,8 +47,8 @@ func (r *Recovery) became(c journal.OpenCall) journal.CallState {
 
 // Recover concludes an execution whose lease has expired (REC-2 to REC-6): the
 // sweeper's door. It is guarded by the claim being the same, still expired and in
-// the same phase; else nothing is written and the answer is conflict. Recovering
-// one twice is done once. recovered tells whether this call did it; then the
+// the same phase, and this folder's to recover (Recovery.By); else nothing is
+// written and the answer is conflict. Recovering one twice is done once. recovered tells whether this call did it; then the
 // session is woken.
 func (s *Store) Recover(ctx context.Context, r Recovery) (recovered bool, err error) {
 	c := r.Claim
@@ -145,6 +150,9 @@ func (l *locked) alreadyRecovered(ctx context.Context, executionID string) error
 
 // recover concludes one expired claim inside the caller's transaction.
 func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) error {
+	if others, err := l.othersMayAsk(ctx, c, r.By); err != nil || others {
+		return cmp.Or(err, claimChanged(c.ExecutionID))
+	}
 	if err := l.deleteExpired(ctx, c); err != nil {
 		return err
 	}
