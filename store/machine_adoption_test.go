@@ -28,6 +28,9 @@ func (m *machine) claimed(s *model, c *journal.Claim, worker string, now int64, 
 	}
 	switch {
 	case s.claim == nil:
+	case s.expired(now) && !alone && s.claim.StateFolderID != folder && len(s.spooled()) > 0:
+		m.seen["left to who can ask"]++
+		may = false
 	case s.expired(now):
 		m.seen["taken over"]++
 		s.recover(now, nil) // nobody has asked a shim
