@@ -121,7 +121,8 @@ const cleaner = "views/components/safehtml.go"
 // backgrounds are the files that may begin a context of their own; main.go and
 // tests may always.
 var backgrounds = map[string]string{
-	"bench/main.go": "the main of the measurements",
+	"runner/shim/main.go": "the main of the process holdfast shim",
+	"bench/main.go":       "the main of the measurements",
 }
 
 // pkgInfo is what `go list -json` tells of a package.
