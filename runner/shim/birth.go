@@ -180,7 +180,10 @@ func (r *Root) environ() []string {
 func (c *Child) prepare(ctx context.Context, s Spec) error {
 	defer c.interruptible(ctx)()
 	got, err := c.say(order{Spec: s.wire()})
+	var no *refusal
 	switch {
+	case errors.As(err, &no):
+		return err // in the words of package tool
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
@@ -229,7 +232,7 @@ func (c *Child) say(o order) (answer, error) {
 		return got, err
 	}
 	if got.Error != "" {
-		return got, errors.New(got.Error)
+		return got, &refusal{got.Error}
 	}
 	return got, nil
 }

@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -217,5 +219,103 @@ func wantExit(t *testing.T, e Exit, code int) {
 	t.Helper()
 	if !e.Started || e.ExitCode == nil || *e.ExitCode != code || e.Signal != "" || e.Reason != "" || e.Error != "" || len(e.Survivors) > 0 {
 		t.Errorf("got %+v, want exit code %d", e, code)
+	}
+}
+
+// awaitReleased waits until a child's lock is free.
+func awaitReleased(t *testing.T, r *Root, id ID) {
+	t.Helper()
+	lock, err := os.Open(r.path(id, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		_ = unix.Flock(int(lock.Fd()), unix.LOCK_SH)
+		_ = unlock(lock)
+		_ = lock.Close()
+	}()
+	await(t, released, "the shim's end")
+}
+
+// mustFind waits for a child's end and returns its record.
+func mustFind(t *testing.T, r *Root, id ID) Exit {
+	t.Helper()
+	awaitReleased(t, r, id)
+	found, err := r.Find(id)
+	if err != nil || found.Running || found.Exit == nil {
+		t.Fatalf("got %+v, %v, want a record", found, err)
+	}
+	return *found.Exit
+}
+
+// wantLost checks that a child neither runs nor has a record.
+func wantLost(t *testing.T, r *Root, id ID) {
+	t.Helper()
+	awaitReleased(t, r, id)
+	if found, err := r.Find(id); err != nil || found.Running || found.Exit != nil {
+		t.Errorf("got %+v, %v, want neither", found, err)
+	}
+	if _, err := r.Attach(t.Context(), id); !errors.Is(err, ErrLost) {
+		t.Errorf("attach: got %v, want ErrLost", err)
+	}
+}
+
+// deaths is a named pipe that processes of a test hold open for writing: it ends
+// when the last of them is dead.
+type deaths struct {
+	path string
+	end  chan struct{}
+	said chan string
+}
+
+func newDeaths(t *testing.T) *deaths {
+	t.Helper()
+	d := &deaths{path: filepath.Join(t.TempDir(), "fifo"), end: make(chan struct{}), said: make(chan string, 1000)}
+	if err := unix.Mkfifo(d.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Opened for reading and writing it doesn't block; the writing end is closed when
+	// the first line has come.
+	keep, err := os.OpenFile(d.path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := os.OpenFile(d.path, os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = keep.Close(), r.Close() })
+	go func() {
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			_ = keep.Close()
+			d.said <- lines.Text()
+		}
+		close(d.end)
+	}()
+	t.Cleanup(func() { _ = keep.Close(); await(t, d.end, "the death of all that hold the pipe") })
+	return d
+}
+
+// script has the commands of body hold the pipe as descriptor 5.
+func (d *deaths) script(body string) string { return "exec 5>'" + d.path + "'\n" + body }
+
+func (d *deaths) awaitSaid(t *testing.T) string {
+	t.Helper()
+	select {
+	case s := <-d.said:
+		return s
+	case <-time.After(patience):
+		t.Fatal("nothing was said")
+		return ""
+	}
+}
+
+func kill(t *testing.T, pid int, sig unix.Signal) {
+	t.Helper()
+	if err := unix.Kill(pid, sig); err != nil {
+		t.Fatal(err)
 	}
 }
