@@ -31,9 +31,9 @@ const (
 	folderFD  = 6
 )
 
-// shimEnv is a shim's environment: nothing of the server's but these. Its heap is
-// small because it outlives its moment by hours.
-var shimEnv = []string{"GOGC=25", "GOMAXPROCS=2", "GOTRACEBACK=none"}
+// shimEnv is a shim's environment, with nothing of the server's but shimInherits. Its
+// heap is kept small: there are as many shims as commands.
+var shimEnv = []string{"GOGC=50", "GOMAXPROCS=2", "GOTRACEBACK=none"}
 
 // shimInherits are the variables that it takes over; the last two make it stop at
 // a crash point, in builds that have any.
@@ -95,7 +95,18 @@ func (r *Root) claim(ctx context.Context, id ID) (*os.File, error) {
 
 // clear removes what was left under an id of which nothing has run.
 func (r *Root) clear(ctx context.Context, id ID) error {
+	spent := func() error {
+		for _, name := range []string{openedName, tombstoneName} {
+			if _, err := os.Stat(r.path(id, name)); err == nil {
+				return fmt.Errorf("it has been started or given up already: its folder holds %s", name)
+			}
+		}
+		return nil
+	}
 	for start, wait := time.Now(), (backoff{}); ; {
+		if err := spent(); err != nil {
+			return err
+		}
 		found, err := r.Find(id)
 		if err != nil {
 			return err
@@ -104,16 +115,14 @@ func (r *Root) clear(ctx context.Context, id ID) error {
 			break
 		}
 		if time.Since(start) > leftPatience {
-			return errors.New("it has been started already and is running")
+			return errors.New("it is prepared already, by a server that hasn't gone away")
 		}
 		if err := pause(ctx, &wait); err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{openedName, tombstoneName} {
-		if _, err := os.Stat(r.path(id, name)); err == nil {
-			return fmt.Errorf("it has been started or given up already: its folder holds %s", name)
-		}
+	if err := spent(); err != nil { // while it still ran
+		return err
 	}
 	return r.Remove(id)
 }

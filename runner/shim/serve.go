@@ -64,6 +64,8 @@ func (p *process) receive(conn *net.UnixConn) {
 		reply(conn, answer{})
 	case opStdin:
 		reply(conn, words(p.feed(req, in)))
+		// A client whose frame isn't wanted may still be writing it, and is to read why.
+		_, _ = io.Copy(io.Discard, in)
 	default:
 		reply(conn, answer{Error: fmt.Sprintf("this shim doesn't know the request %q", req.Op)})
 	}

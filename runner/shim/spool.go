@@ -52,9 +52,14 @@ func appendFrame(buf []byte, p tool.Piece) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(p.Text)))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(p.Offset))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(p.Dropped))
-	sum := crc32.Checksum(buf[start:], checksums)
-	buf = binary.BigEndian.AppendUint32(buf, crc32.Update(sum, checksums, []byte(p.Text)))
-	return append(buf, p.Text...)
+	buf = append(append(buf, 0, 0, 0, 0), p.Text...)
+	binary.BigEndian.PutUint32(buf[start+headerBytes-4:], checksum(buf[start:]))
+	return buf
+}
+
+// checksum is that of a frame, whatever it holds as such.
+func checksum(frame []byte) uint32 {
+	return crc32.Update(crc32.Checksum(frame[:headerBytes-4], checksums), checksums, frame[headerBytes:])
 }
 
 // parseFrame returns the piece at the start of buf and the length of its frame; 0
@@ -67,19 +72,18 @@ func parseFrame(buf []byte) (tool.Piece, int) {
 	if int64(length) > int64(len(buf)-headerBytes) {
 		return tool.Piece{}, 0
 	}
-	text := buf[headerBytes : headerBytes+int(length)]
-	sum := crc32.Update(crc32.Checksum(buf[:headerBytes-4], checksums), checksums, text)
-	if sum != binary.BigEndian.Uint32(buf[headerBytes-4:]) {
+	frame := buf[:headerBytes+int(length)]
+	if checksum(frame) != binary.BigEndian.Uint32(frame[headerBytes-4:]) {
 		return tool.Piece{}, 0
 	}
 	p := tool.Piece{
-		Stream: "stdout", Text: string(text), Binary: buf[1]&frameBinary != 0,
+		Stream: "stdout", Text: string(frame[headerBytes:]), Binary: buf[1]&frameBinary != 0,
 		Offset: int64(binary.BigEndian.Uint64(buf[8:])), Dropped: int64(binary.BigEndian.Uint64(buf[16:])),
 	}
 	if buf[1]&frameStderr != 0 {
 		p.Stream = "stderr"
 	}
-	return p, headerBytes + int(length)
+	return p, len(frame)
 }
 
 // spoolWriter is the shim's end of the spool.

@@ -61,6 +61,25 @@ func TestWrite_EachFrameOnce(t *testing.T) {
 	}
 }
 
+// proves COO-7: a frame that isn't wanted is answered, however long it is.
+func TestWrite_AnswersToLongFrames(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "sleep 1000")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	big := strings.Repeat("x", 2<<20)
+	for range 2 {
+		mustWrite(t, c, 1, big)
+	}
+	if err := c.Write(t.Context(), 3, []byte(big)); err == nil || !strings.Contains(err.Error(), "the next is 2") {
+		t.Errorf("a gap: got %v", err)
+	}
+	none := mustStart(t, r, specOf2(t, "sleep 1000"))
+	if err := none.Write(t.Context(), 1, []byte(big)); err == nil || !strings.Contains(err.Error(), "reads no stdin") {
+		t.Errorf("no stdin: got %v", err)
+	}
+}
+
 // proves COO-7: a frame is on the disk when Write returns.
 func TestWrite_LogsBeforeItAnswers(t *testing.T) {
 	t.Parallel()
