@@ -78,7 +78,16 @@ func (r *Root) claim(ctx context.Context, id ID) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(r.path(id, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := lockNew(r.path(id, lockName))
+	if err != nil {
+		_ = r.Remove(id)
+	}
+	return lock, err
+}
+
+// lockNew makes a lock file and takes its lock.
+func lockNew(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,8 @@ func (c *Child) ID() ID { return c.id }
 // Process are the facts to journal with the dispatch (COO-7).
 func (c *Child) Process() tool.Process { return c.process }
 
-// Close detaches; the command goes on. What waits in other methods isn't woken.
+// Close detaches; the command goes on, and one whose gate wasn't opened never begins.
+// What waits in other methods isn't woken.
 func (c *Child) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

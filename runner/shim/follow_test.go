@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -278,83 +277,4 @@ func TestFollow_OutputBound(t *testing.T) {
 	if !strings.HasPrefix(text, "begin\n") || !strings.HasSuffix(text, "xend\n") {
 		t.Errorf("got %q … %q", text[:10], text[len(text)-10:])
 	}
-}
-
-// limitFiles bounds how long a file a shim may write.
-func limitFiles(t *testing.T, pid int, bytes uint64) {
-	t.Helper()
-	var now unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &now); err != nil {
-		t.Fatal(err)
-	}
-	now.Cur = min(bytes, now.Max)
-	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &now, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// proves COO-10: while there is no room the output waits, and the record does; nothing
-// is lost, and an end can be asked for.
-func TestShim_FullDisk(t *testing.T) {
-	t.Parallel()
-	for name, endsFirst := range map[string]bool{"and ends by itself": false, "and is ended": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := mustRoot(t)
-			d := newDeaths(t)
-			c := mustPrepare(t, r, specOf(t, d.script("echo up >&5; head -c 500000 /dev/zero | tr '\\0' x; echo end; sleep 1000")))
-			limitFiles(t, c.shim.Pid, 100000)
-			if err := c.Go(); err != nil {
-				t.Fatal(err)
-			}
-			d.awaitSaid(t)
-			k := newKept()
-			done := follow(t.Context(), c, 0, k)
-			if endsFirst {
-				if err := c.End("enough", 50*time.Millisecond); err != nil {
-					t.Fatal(err)
-				}
-				await(t, d.end, "the command's death, though the disk is full")
-				if found, err := r.Find(c.ID()); err != nil || !found.Running {
-					t.Errorf("got %+v, %v, want a shim that waits", found, err)
-				}
-			}
-			if _, err := c.Status(t.Context()); err != nil {
-				t.Errorf("status: %v", err)
-			}
-			up := k.until("end\n")
-			limitFiles(t, c.shim.Pid, unix.RLIM_INFINITY)
-			if !endsFirst {
-				await(t, up, "all of the output")
-				if err := c.End("enough", 50*time.Millisecond); err != nil {
-					t.Fatal(err)
-				}
-			}
-			exit := awaitExit(t, done)
-			text := checkContiguous(t, k.pieces)
-			if exit.Reason != "enough" || exit.OutputBytes != int64(len(text)) || !endsFirst && len(text) != 500004 {
-				t.Errorf("got %+v, %d bytes", exit, len(text))
-			}
-		})
-	}
-}
-
-// proves COO-10: a record for which there is no room isn't given up.
-func TestShim_FullDiskAtItsRecord(t *testing.T) {
-	t.Parallel()
-	r := mustRoot(t)
-	d := newDeaths(t)
-	c := mustPrepare(t, r, specOf(t, d.script("echo up >&5; exit 3")))
-	limitFiles(t, c.shim.Pid, 0)
-	if err := c.Go(); err != nil {
-		t.Fatal(err)
-	}
-	d.awaitSaid(t)
-	await(t, d.end, "the command's end")
-	if found, err := r.Find(c.ID()); err != nil || !found.Running {
-		t.Errorf("got %+v, %v, want a shim that waits", found, err)
-	}
-	limitFiles(t, c.shim.Pid, unix.RLIM_INFINITY)
-	exit, _ := mustFollow(t, c)
-	wantExit(t, exit, 3)
 }

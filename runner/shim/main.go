@@ -14,7 +14,7 @@ import (
 
 // Crash is called at the points at which the crash suite kills a shim. main sets
 // it in builds that have crash points.
-var Crash = func(label string) {}
+var Crash = func(string) {}
 
 // exitUsage is the exit code of a shim that nobody ordered.
 const exitUsage = 2

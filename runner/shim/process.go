@@ -126,7 +126,8 @@ func (p *process) await(lines *bufio.Reader) error {
 	go func() {
 		var o order
 		told <- readLine(lines, &o) == nil && o.Go
-		for readLine(lines, &o) == nil { // till the server goes, or lets go
+		for readLine(lines, &o) == nil {
+			continue // till the server goes, or lets go
 		}
 		p.leave()
 	}()

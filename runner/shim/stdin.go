@@ -28,8 +28,9 @@ type stdinLog struct {
 	end  atomic.Int64  // length of what is logged
 	more chan struct{} // something was logged
 
-	mu     sync.Mutex // one frame at a time
-	closed bool       // its end was logged
+	ended  atomic.Bool // the command has
+	mu     sync.Mutex  // one frame at a time
+	closed bool        // its end was logged
 }
 
 // openStdin makes the log and the pipe, and returns the command's end of that.
@@ -53,6 +54,8 @@ func (s *stdinLog) take(n, length int64, eof bool, body io.Reader) error {
 	switch {
 	case n > 0 && n <= last:
 		return nil // acknowledged again; what follows the line is left unread
+	case s.ended.Load():
+		return fmt.Errorf("stdin frame %d: %w", n, ErrEnded)
 	case n != last+1:
 		return fmt.Errorf("stdin frame %d: the next is %d", n, last+1)
 	case s.closed:
@@ -117,4 +120,7 @@ func (s *stdinLog) forward() {
 }
 
 // stop ends what forward writes: the command has ended, and the process is about to.
-func (s *stdinLog) stop() { _ = s.pipe.Close() }
+func (s *stdinLog) stop() {
+	s.ended.Store(true)
+	_ = s.pipe.Close()
+}
