@@ -97,6 +97,14 @@ func specOf(t *testing.T, script string) Spec {
 	}}
 }
 
+// specOf2 is specOf for a second child of a test.
+func specOf2(t *testing.T, script string) Spec {
+	t.Helper()
+	s := specOf(t, script)
+	s.N = 2
+	return s
+}
+
 func mustPrepare(t *testing.T, r *Root, s Spec) *Child {
 	t.Helper()
 	c, err := r.Prepare(t.Context(), s)

@@ -152,14 +152,6 @@ func TestShim_Signals(t *testing.T) {
 	}
 }
 
-// specOf2 is specOf for a second child of a test.
-func specOf2(t *testing.T, script string) Spec {
-	t.Helper()
-	s := specOf(t, script)
-	s.N = 2
-	return s
-}
-
 // proves COO-4, COO-7: an end ends every descendant.
 func TestEnd_EndsAllDescendants(t *testing.T) {
 	t.Parallel()
