@@ -103,7 +103,7 @@ var starters = map[string]string{
 	"runner/runner.go":       "drains: ended and awaited by Stop",
 	"runner/turn.go":         "ends the repetition of a write when the run ends: undone when the write returns",
 	"runner/tool/*.go":       "a command's pipes and its wait, joined before the call returns",
-	"runner/shim/*.go":       "a child's pipes and its wait, joined before the exit record",
+	"runner/shim/*.go":       "in a shim: its clients and its command, which end with the process; in a server: what ends a wait, undone when that returns",
 	"store/store.go":         "starts the store's own goroutines: ended and awaited by Close",
 	"store/writer.go":        "the writers with group commit: ended and awaited by Close",
 	"store/notify.go":        "listener and notifier: ended and awaited by Close",
@@ -121,7 +121,8 @@ const cleaner = "views/components/safehtml.go"
 // backgrounds are the files that may begin a context of their own; main.go and
 // tests may always.
 var backgrounds = map[string]string{
-	"bench/main.go": "the main of the measurements",
+	"runner/shim/main.go": "the main of the process holdfast shim",
+	"bench/main.go":       "the main of the measurements",
 }
 
 // pkgInfo is what `go list -json` tells of a package.

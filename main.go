@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"holdfast/runner/shim"
 	"holdfast/store"
 )
 
@@ -57,6 +58,12 @@ type cli struct {
 }
 
 func main() {
+	// The process that has a command (package shim) is this binary, too. It stays
+	// small: nothing else is made.
+	if len(os.Args) == 2 && os.Args[1] == "shim" {
+		shim.Crash = store.Crash
+		os.Exit(shim.Main())
+	}
 	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -31,6 +31,8 @@ type Command struct {
 	stdout  *os.File
 	stderr  *os.File
 	used    atomic.Bool
+	opened  chan struct{} // the gate is open
+	printed atomic.Int64  // masked bytes so far
 
 	ended   chan struct{} // the child has ended; on Linux it is still a zombie
 	release chan struct{} // closed by us: it may be reaped
@@ -50,7 +52,7 @@ func Prepare(spec Spec) (*Command, error) {
 		return nil, fmt.Errorf("prepare command: %w", err)
 	}
 	c := &Command{
-		spec: spec, cmd: cmd,
+		spec: spec, cmd: cmd, opened: make(chan struct{}),
 		ended: make(chan struct{}), release: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := c.launch(); err != nil {
@@ -88,6 +90,9 @@ func (c *Command) launch() (err error) {
 	theirs = append(theirs, script)
 	c.gate, c.stdout, c.stderr = opener, outR, errR
 	c.cmd.Stdout, c.cmd.Stderr = outW, errW
+	if c.spec.Stdin != nil { // a nil file in an interface isn't nil
+		c.cmd.Stdin = c.spec.Stdin
+	}
 	c.cmd.ExtraFiles = []*os.File{gate, script} // gateFD, scriptFD
 
 	started := make(chan error, 1)
@@ -137,6 +142,14 @@ func (c *Command) hold(started chan<- error) {
 // Process returns the facts to journal with the dispatch, before Run.
 func (c *Command) Process() Process { return c.process }
 
+// Opened returns a channel that Run closes when the gate is open. It stays open
+// if Run can't open it.
+func (c *Command) Opened() <-chan struct{} { return c.opened }
+
+// OutputBytes returns how many masked bytes the command has printed so far. It
+// never waits.
+func (c *Command) OutputBytes() int64 { return c.printed.Load() }
+
 // Abandon ends the launcher at its closed gate: nothing of the script has run
 // or will. After Run it does nothing, so it may be deferred.
 func (c *Command) Abandon() {
@@ -170,9 +183,10 @@ func (c *Command) Run(ctx context.Context) Result {
 	if err := ctx.Err(); err != nil {
 		c.endLauncher()
 		closeAll([]*os.File{c.gate, c.stdout, c.stderr})
-		return c.result(Result{Reason: ReasonInterrupted, Err: context.Cause(ctx)})
+		return c.result(interrupted(ctx))
 	}
 	out := newOutput(c.spec, c.stdout, c.stderr)
+	out.printed = &c.printed
 	out.start()
 	h := newHunt(c.spec.CallID, c.spec.N, c.process)
 	h.held = true
@@ -197,6 +211,7 @@ func (c *Command) watch(ctx context.Context, out *output, h *hunt) Result {
 	if err != nil {
 		return Result{Reason: ReasonStartFailed, Err: fmt.Errorf("%w: %w", errNotAlive, err)}
 	}
+	close(c.opened)
 	var expired <-chan time.Time
 	if c.spec.Timeout > 0 {
 		timer := time.NewTimer(c.spec.Timeout)
@@ -211,7 +226,7 @@ func (c *Command) watch(ctx context.Context, out *output, h *hunt) Result {
 		case <-c.ended:
 			return Result{}
 		case <-ctx.Done():
-			why = Result{Reason: ReasonInterrupted, Err: context.Cause(ctx)}
+			why = interrupted(ctx)
 		case <-expired:
 			why = Result{Reason: ReasonTimeout}
 		case <-out.failed:
@@ -229,15 +244,34 @@ func (c *Command) watch(ctx context.Context, out *output, h *hunt) Result {
 	}
 }
 
+// interrupted is the result of a run that its context ended.
+func interrupted(ctx context.Context) Result {
+	r := Result{Reason: ReasonInterrupted, Err: context.Cause(ctx)}
+	var how *Interruption
+	if errors.As(r.Err, &how) {
+		r.Reason = how.reason()
+	}
+	return r
+}
+
+// graceOf is how long a run that r ends has from TERM to KILL.
+func (c *Command) graceOf(r *Result) time.Duration {
+	var how *Interruption
+	if errors.As(r.Err, &how) && how.Grace > 0 {
+		return how.Grace
+	}
+	if c.spec.Grace > 0 {
+		return c.spec.Grace
+	}
+	return defaultGrace
+}
+
 // endAll ends what is left of the call, as the result's reason wants it, and
 // reaps the child. While it works the child is a zombie at most, so that its
 // number, which is the group's, can't become somebody else's.
 func (c *Command) endAll(ctx context.Context, h *hunt, r *Result) {
 	ctx = context.WithoutCancel(ctx) // ctx may be what ended the run
-	grace := c.spec.Grace
-	if grace <= 0 {
-		grace = defaultGrace
-	}
+	grace := c.graceOf(r)
 	switch r.Reason {
 	case "":
 		if !h.wait(ctx, settleTime) {
@@ -256,8 +290,13 @@ func (c *Command) endAll(ctx context.Context, h *hunt, r *Result) {
 	r.Err = errors.Join(r.Err, h.err)
 }
 
-// result adds how the child ended.
+// result adds whether the child began and how it ended.
 func (c *Command) result(r Result) Result {
+	select {
+	case <-c.opened:
+		r.Opened = true
+	default:
+	}
 	select {
 	case <-c.gone:
 	default:

@@ -315,3 +315,66 @@ func TestCommand_ClosedOutputIsNoEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// proves COO-4: whoever ends a command says why, and how long it has.
+func TestCommand_InterruptionSaysWhyAndHow(t *testing.T) {
+	t.Parallel()
+	spec, k := specOf(t, "trap '' TERM; echo up; while :; do sleep 1000; done")
+	spec.Grace = time.Hour
+	up := k.until("up\n")
+	c := mustPrepare(t, spec)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := start(ctx, t, c)
+	await(t, c.Opened(), "its gate")
+	await(t, up, "up")
+	if got := c.OutputBytes(); got != 3 {
+		t.Errorf("got %d bytes, want 3", got)
+	}
+	cancel(&Interruption{Reason: "orphaned", Grace: 50 * time.Millisecond})
+	if r := await1(t, done); r.Reason != "orphaned" || r.Signal != "SIGKILL" || !r.Opened {
+		t.Errorf("got %s, opened %v", show(r), r.Opened)
+	}
+	spec, _ = specOf(t, "touch ran")
+	c = mustPrepare(t, spec)
+	if r := await1(t, start(ctx, t, c)); r.Reason != "orphaned" || r.Opened {
+		t.Errorf("at its gate: got %s, opened %v", show(r), r.Opened)
+	}
+	select {
+	case <-c.Opened():
+		t.Error("its gate was opened")
+	default:
+	}
+}
+
+// proves COO-7: a command reads what its caller hands it, through its end.
+func TestCommand_Stdin(t *testing.T) {
+	t.Parallel()
+	for _, shell := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = w.Close() }()
+			spec, k := specOf(t, "read -r first; echo \"got $first\"; cat")
+			spec.Interp, spec.Stdin = []string{shell, "-eu"}, r
+			c := mustPrepare(t, spec)
+			_ = r.Close()
+			first := k.until("got one\n")
+			done := start(t.Context(), t, c)
+			if _, err := w.WriteString("one\n"); err != nil {
+				t.Fatal(err)
+			}
+			await(t, first, "the first line")
+			if _, err := w.WriteString("two\n"); err != nil {
+				t.Fatal(err)
+			}
+			_ = w.Close()
+			wantExit(t, await1(t, done), 0)
+			if got, want := k.text["stdout"], "got one\ntwo\n"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}

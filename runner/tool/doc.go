@@ -25,7 +25,7 @@
 // 128 KiB is the end. It lies in a sealed anonymous file that the interpreter
 // opens by name as a descriptor; its first line begins by closing that
 // descriptor, so a command sees 0, 1, 2 and nothing else, and line numbers
-// stay. Its stdin is /dev/null. It leads a session of its own: no terminal to
+// stay. Its stdin is /dev/null, or what Spec.Stdin is. It leads a session of its own: no terminal to
 // ask anybody at, and one more mark by which its descendants are known.
 //
 // # Invariants

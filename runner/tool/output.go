@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,7 @@ const (
 type output struct {
 	deliver func([]Piece) error
 	secrets []string
+	printed *atomic.Int64 // offset, for who mustn't wait for mu; may be nil
 	failed  chan struct{} // closed with the first error
 	waiting chan struct{} // pending was empty and isn't any more
 	stop    chan struct{}
@@ -155,6 +157,9 @@ func (o *output) add(stream, text string) bool {
 		return false
 	}
 	o.offset += int64(len(text))
+	if o.printed != nil {
+		o.printed.Store(o.offset)
+	}
 	if !o.tailing {
 		n := cutText(text, int(min(o.live-o.sent-int64(o.size), int64(len(text)))))
 		o.queue(stream, text[:n])

@@ -1,6 +1,10 @@
 package tool
 
-import "time"
+import (
+	"fmt"
+	"os"
+	"time"
+)
 
 // callVariable marks every process of a call in its environment (COO-7),
 // dispatchVariable which dispatch of it: what may be run again is, under the
@@ -25,8 +29,8 @@ const (
 	// settleTime is how long descendants may end by themselves once the
 	// interpreter has: the tee behind `exec > >(tee log)` needs a moment.
 	settleTime = 500 * time.Millisecond
-	// stragglerGrace is TERM to KILL for those that then still run.
-	stragglerGrace = time.Second
+	// stragglerGrace is TERM to KILL, at most, for those that then still run.
+	stragglerGrace = 5 * time.Second
 	// killPatience bounds the wait for what was sent a KILL; a process stuck
 	// in the kernel may never take it.
 	killPatience = 5 * time.Second
@@ -58,6 +62,10 @@ type Spec struct {
 	MaxOutput int64
 
 	Secrets []string // masked in the output
+
+	// Stdin is what the command reads; nil: /dev/null. The caller closes its own
+	// descriptor when Prepare has returned.
+	Stdin *os.File
 
 	// Output receives the output in order, one call at a time, at most 16
 	// pieces at once, none longer than 4 KiB, each at most 100 ms after it was
@@ -99,9 +107,12 @@ type Result struct {
 	ExitCode *int
 	Signal   string
 
-	// Reason is "" for an end by itself, else one of the Reason constants. An
-	// interrupted command that exits 0 in its grace is still interrupted.
+	// Reason is "" for an end by itself, else one of the Reason constants or that
+	// of an Interruption. An interrupted command that exits 0 in its grace is still
+	// interrupted.
 	Reason string
+	// Opened says that the gate was opened. If not, nothing of the script has run.
+	Opened bool
 	// Err is what lies behind Reason, or what kept us from seeing all of the
 	// end; for a log.
 	Err error
@@ -109,4 +120,22 @@ type Result struct {
 	OutputBytes  int64 // all masked bytes, the dropped ones included
 	DroppedBytes int64
 	Survivors    []int // pids that could not be killed; normally empty
+}
+
+// Interruption is a cause with which to cancel the context of Run, where more is
+// to be said than that the command is to end.
+type Interruption struct {
+	Reason string        // the Result's; "": ReasonInterrupted
+	Grace  time.Duration // TERM to KILL; 0: Spec.Grace
+}
+
+func (i *Interruption) Error() string {
+	return fmt.Sprintf("the command is to end: %s", i.reason())
+}
+
+func (i *Interruption) reason() string {
+	if i.Reason == "" {
+		return ReasonInterrupted
+	}
+	return i.Reason
 }

@@ -1,0 +1,351 @@
+package shim
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// birthPatience bounds the wait for a shim that is to end, or to open a gate.
+	birthPatience = 10 * time.Second
+	// leftPatience bounds the wait for what an earlier server prepared under the same id.
+	leftPatience = 5 * time.Second
+)
+
+// What a shim inherits besides 0, 1 and 2.
+const (
+	ordersFD  = 3 // from the server
+	answersFD = 4 // to the server
+	lockFD    = 5
+	folderFD  = 6
+)
+
+// shimEnv is a shim's environment, with nothing of the server's but shimInherits. Its
+// heap is kept small: there are as many shims as commands.
+var shimEnv = []string{"GOGC=50", "GOMAXPROCS=2", "GOTRACEBACK=none"}
+
+// shimInherits are the variables that it takes over; the last two make it stop at
+// a crash point, in builds that have any.
+var shimInherits = []string{"TMPDIR", "HOLDFAST_CRASH", "HOLDFAST_CRASH_REACHED"}
+
+// Prepare starts a shim that holds the command at its gate: nothing of the script
+// has run. The caller has journalled no dispatch of this call and number yet. An
+// error means that nothing runs and nothing is left. When ctx ends, Prepare does,
+// with its cause; the child that it has returned goes on.
+func (r *Root) Prepare(ctx context.Context, s Spec) (*Child, error) {
+	id := ID{CallID: s.CallID, N: s.N}
+	if err := id.check(); err != nil {
+		return nil, err
+	}
+	r.reap()
+	lock, err := r.claim(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("make folder of %s: %w", id, err)
+	}
+	c := &Child{r: r, id: id, base: context.WithoutCancel(ctx)}
+	if err = c.start(lock); err == nil {
+		err = c.prepare(ctx, s)
+	}
+	if err != nil {
+		c.discard()
+		return nil, err
+	}
+	return c, nil
+}
+
+// claim makes a child's folder with its lock taken. What is there already is of a
+// server that went away before it had journalled the dispatch; if that opened a
+// gate all the same, or was concluded upon, it is an error.
+func (r *Root) claim(ctx context.Context, id ID) (*os.File, error) {
+	folder := filepath.Join(r.dir, id.String())
+	err := os.Mkdir(folder, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if err = r.clear(ctx, id); err == nil {
+			err = os.Mkdir(folder, 0o700)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockNew(r.path(id, lockName))
+	if err != nil {
+		_ = r.Remove(id)
+	}
+	return lock, err
+}
+
+// lockNew makes a lock file and takes its lock.
+func lockNew(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	held, err := takeAlone(lock)
+	if err == nil && !held {
+		err = errors.New("another process holds its lock")
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// clear removes what was left under an id of which nothing has run.
+func (r *Root) clear(ctx context.Context, id ID) error {
+	spent := func() error {
+		for _, name := range []string{openedName, tombstoneName} {
+			if _, err := os.Stat(r.path(id, name)); err == nil {
+				return fmt.Errorf("it has been started or given up already: its folder holds %s", name)
+			}
+		}
+		return nil
+	}
+	for start, wait := time.Now(), (backoff{}); ; {
+		if err := spent(); err != nil {
+			return err
+		}
+		found, err := r.Find(id)
+		if err != nil {
+			return err
+		}
+		if !found.Running {
+			break
+		}
+		if time.Since(start) > leftPatience {
+			return errors.New("it is prepared already, by a server that hasn't gone away")
+		}
+		if err := pause(ctx, &wait); err != nil {
+			return err
+		}
+	}
+	if err := spent(); err != nil { // while it still ran
+		return err
+	}
+	return r.Remove(id)
+}
+
+// pause waits for the next pause of wait, or returns the cause of ctx's end.
+func pause(ctx context.Context, wait *backoff) error {
+	timer := wait.next()
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// start forks the shim and hands it the lock, which this process then has no more.
+func (c *Child) start(lock *os.File) (err error) {
+	theirs := []*os.File{lock}
+	defer func() {
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+	}()
+	folder, err := os.Open(filepath.Join(c.r.dir, c.id.String()))
+	if err != nil {
+		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	}
+	theirs = append(theirs, folder)
+	ordersR, ordersW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	}
+	theirs, c.orders = append(theirs, ordersR), ordersW
+	answersR, answersW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	}
+	theirs, c.answers = append(theirs, answersW), answersR
+	cmd := &exec.Cmd{
+		Path: c.r.exe, Args: []string{"holdfast", "shim"}, Dir: "/", Env: c.r.environ(),
+		ExtraFiles:  []*os.File{ordersR, answersW, lock, folder},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	}
+	c.shim = cmd.Process
+	c.r.keep(c.shim)
+	return nil
+}
+
+func (r *Root) environ() []string {
+	env := append([]string(nil), shimEnv...)
+	for _, name := range shimInherits {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, r.env...)
+}
+
+// prepare tells the shim what to run and takes the facts of the process.
+func (c *Child) prepare(ctx context.Context, s Spec) error {
+	defer c.interruptible(ctx)()
+	got, err := c.say(order{Spec: s.wire()})
+	var no *refusal
+	switch {
+	case errors.As(err, &no):
+		return err // in the words of package tool
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	case got.Process == nil:
+		return fmt.Errorf("start shim of %s: it told no process", c.id)
+	}
+	c.process = *got.Process
+	return nil
+}
+
+// interruptible lets ctx end what waits for the shim at birth, until the function
+// that it returns was called.
+func (c *Child) interruptible(ctx context.Context) (done func()) {
+	var wg sync.WaitGroup
+	wg.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		defer wg.Done()
+		_, _ = c.orders.SetWriteDeadline(time.Unix(1, 0)), c.answers.SetReadDeadline(time.Unix(1, 0))
+	})
+	return func() {
+		if !stop() {
+			wg.Wait()
+		}
+	}
+}
+
+// say gives an order and takes its answer; what the shim says is wrong is an error
+// in its words.
+func (c *Child) say(o order) (answer, error) {
+	var got answer
+	if err := json.NewEncoder(c.orders).Encode(o); err != nil {
+		return got, err
+	}
+	if c.lines == nil {
+		c.lines = bufio.NewReader(c.answers)
+	}
+	line, err := c.lines.ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return got, errors.New("it ended without a word")
+	}
+	if err != nil {
+		return got, err
+	}
+	if err := json.Unmarshal(line, &got); err != nil {
+		return got, err
+	}
+	if got.Error != "" {
+		return got, &refusal{got.Error}
+	}
+	return got, nil
+}
+
+// Go opens the gate, once, and returns when it is open. An error doesn't say that
+// it stays closed: Follow tells what became of the child, as after a restart.
+func (c *Child) Go() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.orders == nil:
+		return fmt.Errorf("open the gate of %s: it isn't ours to open", c.id)
+	case c.went:
+		return fmt.Errorf("open the gate of %s: that was done already", c.id)
+	}
+	c.went = true
+	deadline := time.Now().Add(birthPatience)
+	_, _ = c.orders.SetWriteDeadline(deadline), c.answers.SetReadDeadline(deadline)
+	got, err := c.say(order{Go: true})
+	if err == nil && !got.Gone {
+		err = errors.New("it gave another answer")
+	}
+	return wrap(err, "open the gate of %s", c.id)
+}
+
+// Abandon ends a child whose gate wasn't opened, waits for that, and removes its
+// folder. After Go it does nothing, so it may be deferred; nor does it for a child
+// that was attached to.
+func (c *Child) Abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.orders == nil || c.went {
+		return
+	}
+	c.went = true
+	c.discard()
+}
+
+// discard ends a shim whose gate is closed and removes its folder.
+func (c *Child) discard() {
+	c.detach()
+	if c.shim != nil {
+		kill := time.AfterFunc(birthPatience, func() { _ = c.shim.Kill() })
+		c.r.await(c.shim)
+		kill.Stop()
+	}
+	// What can't be removed now is of a child that never ran; whoever lists finds it.
+	_ = c.r.Remove(c.id)
+}
+
+// detach closes what this process holds of the shim.
+func (c *Child) detach() {
+	for _, f := range []*os.File{c.orders, c.answers} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	if c.conn != nil {
+		_ = c.conn.Close()
+	}
+}
+
+// keep remembers a shim that this process has to reap.
+func (r *Root) keep(p *os.Process) {
+	r.reaping.Lock()
+	defer r.reaping.Unlock()
+	r.started = append(r.started, p)
+}
+
+// reap reaps the shims that have ended. Each use of the root does, so no goroutine
+// has to wait for a shim that runs for hours.
+func (r *Root) reap() {
+	r.reaping.Lock()
+	defer r.reaping.Unlock()
+	living := r.started[:0]
+	for _, p := range r.started {
+		if !hasEnded(p) {
+			living = append(living, p)
+			continue
+		}
+		_, _ = p.Wait() // a subreaper's own reaping may have been first
+	}
+	clear(r.started[len(living):])
+	r.started = living
+}
+
+// await waits for a shim's end and reaps it.
+func (r *Root) await(p *os.Process) {
+	r.reaping.Lock()
+	for i, q := range r.started {
+		if p == q {
+			r.started = append(r.started[:i], r.started[i+1:]...)
+			break
+		}
+	}
+	r.reaping.Unlock()
+	_, _ = p.Wait()
+}

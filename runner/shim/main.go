@@ -1,0 +1,81 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"holdfast/runner/tool"
+)
+
+// Crash is called at the points at which the crash suite kills a shim. main sets
+// it in builds that have crash points.
+var Crash = func(string) {}
+
+// exitUsage is the exit code of a shim that nobody ordered.
+const exitUsage = 2
+
+// Main is the process holdfast shim. It returns the process's exit code when the
+// command has ended and its record is written; who calls it leaves with that at
+// once, which lets go of the lock.
+func Main() int {
+	p, err := inherit()
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "holdfast: the command shim is internal: the server starts it for each command (%v)\n", err)
+		return exitUsage
+	}
+	p.heed()
+	Crash("shim.started")
+	exit := p.live()
+	Crash("shim.before_record")
+	if err := p.keepRecord(exit); err != nil {
+		return 1 // without a record, the outcome is unknown
+	}
+	Crash("shim.after_record")
+	return 0
+}
+
+// inherit takes over what the server handed on. The command is to see nothing of it.
+func inherit() (*process, error) {
+	for _, fd := range []int{ordersFD, answersFD, lockFD, folderFD} {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+			return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+		}
+	}
+	var lock, folder unix.Stat_t
+	if err := errors.Join(unix.Fstat(lockFD, &lock), unix.Fstat(folderFD, &folder)); err != nil {
+		return nil, err
+	}
+	if lock.Mode&unix.S_IFMT != unix.S_IFREG || folder.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil, errors.New("it was handed neither a lock nor a folder")
+	}
+	// So that a read of it keeps no thread waiting.
+	if err := unix.SetNonblock(ordersFD, true); err != nil {
+		return nil, err
+	}
+	p := &process{
+		orders: os.NewFile(ordersFD, "orders"), answers: os.NewFile(answersFD, "answers"),
+		lock: os.NewFile(lockFD, lockName), folder: os.NewFile(folderFD, "folder"),
+		born: unixMilli(), clients: 1, // who holds the orders' other end
+		followers: map[chan struct{}]bool{},
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	return p, tool.BecomeSubreaper()
+}
+
+// heed sees to it that what is aimed at the server ends no command, and that a
+// service manager that ends everything of the service ends the command in order.
+// Signals are caught, not ignored: what is ignored is ignored by the command, too.
+func (p *process) heed() {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGXFSZ)
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, unix.SIGTERM)
+	go func() {
+		<-told
+		p.end(ReasonTerminated, 0)
+	}()
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package shim
+
+import "net"
+
+// trusted relies on the folder's permissions here.
+func trusted(*net.UnixConn) bool { return true }

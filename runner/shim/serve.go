@@ -1,0 +1,152 @@
+package shim
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+const (
+	// requestPatience bounds how long a client takes to make its request, and to
+	// take the answer.
+	requestPatience = 30 * time.Second
+	// maxRequest bounds the line of a request.
+	maxRequest = 64 << 10
+	readBytes  = 4 << 10
+)
+
+// serve answers clients for as long as the shim lives.
+func (p *process) serve(l *net.UnixListener) {
+	for wait := (backoff{}); ; {
+		conn, err := l.AcceptUnix()
+		if err != nil { // no descriptors left, say
+			<-wait.next().C
+			continue
+		}
+		wait = backoff{}
+		go p.receive(conn)
+	}
+}
+
+// receive serves one connection. Whatever comes over it, the command goes on.
+func (p *process) receive(conn *net.UnixConn) {
+	defer func() { _ = recover() }()
+	defer func() { _ = conn.Close() }()
+	if !trusted(conn) {
+		return
+	}
+	p.enter()
+	defer p.leave()
+	_ = conn.SetDeadline(time.Now().Add(requestPatience))
+	in := bufio.NewReaderSize(conn, readBytes)
+	var req request
+	if err := readRequest(in, &req); err != nil {
+		reply(conn, answer{Error: err.Error()})
+		return
+	}
+	switch req.Op {
+	case opAttach:
+		facts := p.cmd.Process()
+		reply(conn, answer{Process: &facts})
+		_ = conn.SetDeadline(time.Time{})
+		_, _ = io.Copy(io.Discard, in) // until it leaves
+	case opFollow:
+		_ = conn.SetDeadline(time.Time{})
+		p.tell(conn)
+	case opStatus:
+		reply(conn, answer{Status: p.status()})
+	case opEnd:
+		p.end(req.Reason, req.Grace)
+		reply(conn, answer{})
+	case opStdin:
+		reply(conn, words(p.feed(req, in)))
+		// A client whose frame isn't wanted may still be writing it, and is to read why.
+		_, _ = io.Copy(io.Discard, in)
+	default:
+		reply(conn, answer{Error: fmt.Sprintf("this shim doesn't know the request %q", req.Op)})
+	}
+}
+
+// readRequest reads a line of bounded length.
+func readRequest(in *bufio.Reader, into *request) error {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if err == nil {
+			return json.Unmarshal(line, into)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		if len(line) > maxRequest {
+			return errors.New("the request is too long")
+		}
+	}
+}
+
+func reply(conn net.Conn, a answer) { _ = json.NewEncoder(conn).Encode(a) }
+
+func words(err error) answer {
+	if err == nil {
+		return answer{}
+	}
+	return answer{Error: err.Error()}
+}
+
+// tell says each time that the spool has grown, until the client leaves. One that
+// doesn't listen holds up nothing but this.
+func (p *process) tell(conn net.Conn) {
+	grown := make(chan struct{}, 1)
+	grown <- struct{}{} // what grew before
+	p.mu.Lock()
+	p.followers[grown] = true
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.followers, grown)
+	}()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close() // so that a write that waits ends
+	}()
+	for {
+		select {
+		case <-left:
+			return
+		case <-grown:
+		}
+		if _, err := conn.Write([]byte{'\n'}); err != nil {
+			_ = conn.Close()
+			<-left
+			return
+		}
+	}
+}
+
+func (p *process) status() *Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &Status{StartedAt: p.startedAt, OutputBytes: p.cmd.OutputBytes(), PID: p.cmd.Process().PID}
+	if p.startedAt > 0 && p.spec.Timeout > 0 {
+		s.Deadline = p.startedAt + p.spec.Timeout.Milliseconds()
+	}
+	if p.stdin != nil {
+		s.StdinFrames = p.stdin.last.Load()
+	}
+	return s
+}
+
+func (p *process) feed(req request, body io.Reader) error {
+	if p.stdin == nil {
+		return errors.New("the command reads no stdin")
+	}
+	return p.stdin.take(req.N, req.Length, req.EOF, body)
+}

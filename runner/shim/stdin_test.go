@@ -1,0 +1,171 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustWrite(t *testing.T, c *Child, n int64, data string) {
+	t.Helper()
+	if err := c.Write(t.Context(), n, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// proves COO-7: frames reach the command in order and once, whoever repeats them.
+func TestWrite_EachFrameOnce(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "cat; echo end")
+	s.Stdin = true
+	c := mustPrepare(t, r, s)
+	mustWrite(t, c, 1, "one\n") // at its gate: it is read later
+	if err := c.Go(); err != nil {
+		t.Fatal(err)
+	}
+	k := newKept()
+	one := k.until("one\n")
+	done := follow(t.Context(), c, 0, k)
+	await(t, one, "the first frame")
+	other := mustAttach(t, r, c.ID())
+	mustWrite(t, other, 1, "one\n") // the next server doesn't know whether it was taken
+	mustWrite(t, other, 2, "two\n")
+	if err := other.Write(t.Context(), 4, []byte("four\n")); err == nil || !strings.Contains(err.Error(), "the next is 3") {
+		t.Errorf("a gap: got %v", err)
+	}
+	if err := other.Write(t.Context(), 0, []byte("zero\n")); err == nil {
+		t.Error("number 0: got no error")
+	}
+	mustWrite(t, c, 2, "two\n")
+	mustWrite(t, c, 3, "\x00\xff\n")
+	if st, err := c.Status(t.Context()); err != nil || st.StdinFrames != 3 {
+		t.Errorf("got %+v, %v, want 3 frames", st, err)
+	}
+	for range 2 {
+		if err := c.CloseStdin(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Write(t.Context(), 5, nil); err == nil || errors.Is(err, ErrEnded) {
+		t.Errorf("after its end: got %v", err)
+	}
+	wantExit(t, awaitExit(t, done), 0)
+	if got, want := k.text["stdout"], "one\ntwo\n\x00\xff\nend\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := c.Write(t.Context(), 5, nil); !errors.Is(err, ErrEnded) {
+		t.Errorf("after the command's end: got %v, want ErrEnded", err)
+	}
+}
+
+// proves COO-7: a frame that isn't wanted is answered, however long it is.
+func TestWrite_AnswersToLongFrames(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "sleep 1000")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	big := strings.Repeat("x", 2<<20)
+	for range 2 {
+		mustWrite(t, c, 1, big)
+	}
+	if err := c.Write(t.Context(), 3, []byte(big)); err == nil || !strings.Contains(err.Error(), "the next is 2") {
+		t.Errorf("a gap: got %v", err)
+	}
+	none := mustStart(t, r, specOf2(t, "sleep 1000"))
+	if err := none.Write(t.Context(), 1, []byte(big)); err == nil || !strings.Contains(err.Error(), "reads no stdin") {
+		t.Errorf("no stdin: got %v", err)
+	}
+}
+
+// proves COO-7: a frame is on the disk when Write returns.
+func TestWrite_LogsBeforeItAnswers(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "sleep 1000")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	mustWrite(t, c, 1, "some words")
+	if data, err := os.ReadFile(r.path(c.ID(), stdinName)); err != nil || !strings.HasSuffix(string(data), "some words") {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
+// proves COO-7: a frame that didn't arrive whole is none, and its number is free.
+func TestWrite_HalfAFrameIsNone(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "cat")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	conn, err := r.dial(t.Context(), c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, `{"op":"stdin","n":1,"length":100}`+"\n%s", "a server that is killed"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	mustWrite(t, c, 1, "whole\n")
+	if err := c.CloseStdin(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	exit, k := mustFollow(t, c)
+	wantExit(t, exit, 0)
+	if k.text["stdout"] != "whole\n" {
+		t.Errorf("got %q", k.text["stdout"])
+	}
+}
+
+// proves COO-7: a command that never reads its stdin holds up nothing.
+func TestWrite_ToWhoNeverReads(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "trap '' TERM; echo up; while :; do sleep 1000; done")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	k := newKept()
+	up := k.until("up\n")
+	done := follow(t.Context(), c, 0, k)
+	await(t, up, "up")
+	big := strings.Repeat("x", 3<<20)
+	for n := range int64(3) {
+		mustWrite(t, c, n+1, big)
+	}
+	st, err := c.Status(t.Context())
+	if err != nil || st.StdinFrames != 3 || st.PID != c.Process().PID || st.StartedAt == 0 || st.Deadline != st.StartedAt+time.Hour.Milliseconds() || st.OutputBytes != 3 {
+		t.Errorf("got %+v, %v", st, err)
+	}
+	if err := c.End("enough", 50*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if exit := awaitExit(t, done); exit.Reason != "enough" || exit.Signal != "SIGKILL" {
+		t.Errorf("got %+v", exit)
+	}
+}
+
+// proves COO-7: who closed its stdin, or has none, is given nothing.
+func TestWrite_ToWhoHasNone(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "exec <&-; echo up; sleep 1000")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	k := newKept()
+	up := k.until("up\n")
+	follow(t.Context(), c, 0, k)
+	await(t, up, "up")
+	for n := range int64(3) {
+		mustWrite(t, c, n+1, strings.Repeat("x", 1<<20))
+	}
+	s2 := specOf2(t, "readlink /proc/self/fd/0; sleep 1000")
+	c2 := mustStart(t, r, s2)
+	if err := c2.Write(t.Context(), 1, []byte("x")); err == nil || !strings.Contains(err.Error(), "reads no stdin") {
+		t.Errorf("got %v", err)
+	}
+	k2 := newKept()
+	null := k2.until("/dev/null\n")
+	follow(t.Context(), c2, 0, k2)
+	await(t, null, "its stdin")
+	if err := c.Write(t.Context(), 4, make([]byte, MaxFrame+1)); err == nil || !strings.Contains(err.Error(), "cut it") {
+		t.Errorf("got %v", err)
+	}
+}
