@@ -252,6 +252,9 @@ func (d *document) commands(ctx context.Context) error {
 			}
 			d.say(".")
 		}
+		if c.AdoptedAt > 0 {
+			d.say(" The server was lost meanwhile; it was followed again from %s on.", timeJSON(c.AdoptedAt))
+		}
 		d.say("\n\n")
 		if c.Reason != "" {
 			d.data("Reason", c.Reason)

@@ -410,3 +410,29 @@ var errFull = errors.New("full")
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+// A command that went on while its server was lost: both exports and the call say
+// since when it is followed again.
+//
+// proves REC-10
+func TestExport_AdoptedCall(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.run(t, w.alice)
+		id := r.MustSpooled(t, w.store, journal.EffectEffect)
+		r.MustAdopt(t, w.store, id)
+		c, err := w.store.Call(t.Context(), r.Owner, id)
+		if err != nil || c.AdoptedAt == 0 {
+			t.Fatalf("got %+v, %v", c, err)
+		}
+		since := timeJSON(c.AdoptedAt)
+		for name, export := range map[string]exportFunc{`"adopted_at":"` + since + `"`: ExportJSON, "it was followed again from " + since + " on.": ExportMarkdown} {
+			var out bytes.Buffer
+			if err := export(t.Context(), &out, w.store, r.Owner, r.Session); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), name) {
+				t.Errorf("%q isn't in the export:\n%s", name, out.String())
+			}
+		}
+	})
+}

@@ -135,13 +135,14 @@ type callJSON struct {
 	OutputBytes  int64              `json:"output_bytes"`
 	AllowedBy    *journal.AllowedBy `json:"allowed_by"`
 	DispatchedAt *string            `json:"dispatched_at"`
+	AdoptedAt    *string            `json:"adopted_at"`
 	EndedAt      *string            `json:"ended_at"`
 }
 
 func newCallJSON(c *journal.Call) callJSON {
 	return callJSON{
 		ID: c.ID, SessionID: c.SessionID, Tool: c.Tool, Input: orNull(c.Input), Effect: c.Effect, State: c.State, Resolution: newResolution(c.Resolution),
-		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), EndedAt: timeOrNull(c.EndedAt),
+		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), AdoptedAt: timeOrNull(c.AdoptedAt), EndedAt: timeOrNull(c.EndedAt),
 	}
 }
 

@@ -30,6 +30,8 @@ var (
 	done     = &CallSettled{CallID: "call_1", State: CallSucceeded}
 	unknown  = &CallUnknown{CallID: "call_1"}
 	lost     = &StepRecovered{ExecutionID: "exe_1"}
+	kept     = &StepRecovered{ExecutionID: "exe_1", Calls: []RecoveredCall{{CallID: "call_1", Became: CallIsAdopted}}}
+	adopted  = &CallAdopted{CallID: "call_1", StateFolderID: "fld_1"}
 	ask      = &InterruptRequested{By: "usr_1", Mode: InterruptNow}
 )
 
@@ -41,7 +43,7 @@ func resolved(then Then) *CallResolved {
 
 // Each state of semantics §11 that the journal alone decides, and whether there is work.
 //
-// proves COO-2 PRO-5 CAL-6
+// proves COO-2 PRO-5 CAL-6 REC-10
 func TestState_Base(t *testing.T) {
 	t.Parallel()
 	running := []Body{created, admitted, started, promoted, proposed}
@@ -77,6 +79,14 @@ func TestState_Base(t *testing.T) {
 		{"stay after the turn has ended", with(sent, unknown, ended(Stopped), &PromptAdmitted{PromptID: "inp_2"}, resolved(ThenStay)), StateStopped, NeedsNone, false},
 		{"blocked", with(&SessionBlocked{Cause: BlockAgent}), StateBlocked, NeedsBlocked, false},
 		{"unblocked", with(&SessionBlocked{Cause: BlockAgent}, &SessionUnblocked{Cause: BlockAgent}), StateQueued, NeedsNone, true},
+		{"adopted", with(sent, kept, adopted), StateRunning, NeedsNone, true},
+		{"adopted, and let go", with(sent, kept, adopted, &CallAdopted{CallID: "call_1"}), StateQueued, NeedsNone, true},
+		{"adopted and settled", with(sent, kept, adopted, done, ended(Completed)), StateReady, NeedsReview, false},
+		{"adopted beside a request", with(sent, &CallProposed{CallID: "call_2", TurnID: "trn_1"}, &PermissionAsked{ID: "per_2", Tool: ToolRef{CallID: "call_2"}}, kept, adopted), StateRunning, NeedsDecision, true},
+		{"adopted and blocked", with(sent, kept, adopted, &SessionBlocked{Cause: BlockAgent}), StateRunning, NeedsBlocked, true},
+		{"adopted beside an unknown", with(sent, &CallProposed{CallID: "call_2", TurnID: "trn_1"}, kept, adopted, &CallUnknown{CallID: "call_2"}), StateUncertain, NeedsReconcile, true},
+		{"adopted beside a retry", with(sent, &AttemptPrepared{AttemptID: "att_1"}, &AttemptFailed{AttemptID: "att_1", Retry: &Retry{At: 1 << 50}}, kept, adopted), StateRunning, NeedsNone, true},
+		{"adopted, then interrupted", with(sent, kept, adopted, ask), StateStopping, NeedsNone, true},
 		{"archived", with(done, ended(Completed), &SessionArchived{}), StateClosed, NeedsNone, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,6 +120,9 @@ func TestState_CountsRecoveriesWithoutProgress(t *testing.T) {
 	s := story(t, created, admitted, started, promoted, lost, lost, proposed, sent, done, lost)
 	if s.Recoveries != 1 {
 		t.Errorf("%d recoveries since the last settled step, want 1", s.Recoveries)
+	}
+	if s = story(t, created, admitted, started, promoted, lost, proposed, sent, kept, adopted, kept, adopted); s.Recoveries != 1 {
+		t.Errorf("%d recoveries, want 1: those that adopt don't count", s.Recoveries)
 	}
 	s = story(t, created, admitted, started, promoted, lost, lost, lost, &SessionBlocked{Cause: BlockRecovery}, &ContinuationRequested{})
 	if s.Recoveries != 0 || s.Blocked != nil {
@@ -158,6 +171,8 @@ func TestState_Execution(t *testing.T) {
 		{"two renewals late", queued, claim(lease/3 - 1), StateUnconfirmed},
 		{"expired", queued, claim(-1), StateUnconfirmed},
 		{"all waits", story(t, created, admitted, started, promoted, proposed, asked), claim(lease), StateWaiting},
+		{"adopted, and no worker yet", story(t, created, admitted, started, promoted, proposed, sent, kept, adopted), nil, StateRunning},
+		{"adopted, and its worker gone", story(t, created, admitted, started, promoted, proposed, sent, kept, adopted), claim(-1), StateUnconfirmed},
 		{"uncertain wins", story(t, created, admitted, started, promoted, proposed, sent, unknown), claim(lease), StateUncertain},
 		{"stopping wins", story(t, created, admitted, started, promoted, proposed, sent, ask), claim(lease), StateStopping},
 	} {
@@ -175,11 +190,12 @@ func TestCall_Moves(t *testing.T) {
 	settle := func(s CallState) Body { return &CallSettled{CallID: "call_1", State: s} }
 	moves := map[string]Body{
 		"ask": asked, "dispatch": &CallDispatched{CallID: "call_1", N: 1}, "settle": settle(CallSucceeded), "lose": unknown, "resolve": resolved(ThenStay), "evidence": &CallEvidence{CallID: "call_1"},
+		"adopt": adopted,
 	}
 	allowed := map[CallState]map[string]CallState{
 		CallIsProposed:   {"ask": CallIsWaiting, "dispatch": CallIsDispatched, "settle": CallSucceeded},
 		CallIsWaiting:    {"ask": CallIsWaiting, "dispatch": CallIsDispatched, "settle": CallSucceeded},
-		CallIsDispatched: {"settle": CallSucceeded, "lose": CallIsUnknown},
+		CallIsDispatched: {"settle": CallSucceeded, "lose": CallIsUnknown, "adopt": CallIsDispatched},
 		CallIsUnknown:    {"resolve": CallIsUnknown, "evidence": CallIsUnknown},
 		CallSucceeded:    {}, CallFailed: {}, CallCancelled: {}, CallIsRefused: {},
 	}
@@ -211,6 +227,45 @@ func TestCall_Moves(t *testing.T) {
 	}
 	if err := c.Apply(&Event{}, resolved(ThenStay)); !Is(err, Conflict) {
 		t.Errorf("a second resolution: %v, want conflict", err)
+	}
+}
+
+// An adoption is of one dispatch: the next one, and who lets go, end it.
+//
+// proves REC-10 CAL-4
+func TestCall_AdoptedUntilItIsDispatchedAgain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]Body{"let go": &CallAdopted{CallID: "call_1"}, "dispatched again": &CallDispatched{CallID: "call_1", N: 2}} {
+		c := &Call{ID: "call_1", Effect: EffectRead, State: CallIsDispatched, N: 1}
+		s := story(t, created, admitted, started, promoted, &CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: EffectRead}, sent, kept, adopted)
+		if err := c.Apply(&Event{Time: 7}, adopted); err != nil || c.AdoptedAt != 7 || c.AdoptedBy != "fld_1" || !s.Adopts() || s.Adopted()[0].Adopted != "fld_1" {
+			t.Fatalf("%+v, %+v, %v", c, s.Calls, err)
+		}
+		if err := c.Apply(&Event{Time: 9}, end); err != nil || c.AdoptedAt != 0 || c.AdoptedBy != "" {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+		if err := s.Apply(&Event{Seq: 99, Time: 9}, end); err != nil || s.Adopts() || len(s.Adopted()) != 0 || s.Calls[0].State != CallIsDispatched {
+			t.Errorf("%s: %+v, %v", name, s.Calls, err)
+		}
+	}
+}
+
+func TestCall_NeverRan(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		call Call
+		want bool
+	}{
+		{Call{State: CallIsProposed}, true},
+		{Call{State: CallCancelled, Reason: "interrupted"}, true},
+		{Call{State: CallCancelled, N: 1, Reason: ReasonNotStarted}, true},
+		{Call{State: CallCancelled, N: 1, Reason: "interrupted"}, false},
+		{Call{State: CallFailed, N: 1, Reason: ReasonNotStarted}, false}, // only its exit record may say so
+		{Call{State: CallIsDispatched, N: 1}, false},
+	} {
+		if got := c.call.NeverRan(); got != c.want {
+			t.Errorf("%s, dispatched %d times, %q: %v", c.call.State, c.call.N, c.call.Reason, got)
+		}
 	}
 }
 

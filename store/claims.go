@@ -464,7 +464,7 @@ func (s *Store) Release(ctx context.Context, c *journal.Claim, folded int64) (re
 		if l.row.NextSeq != folded {
 			return nil
 		}
-		if l.st.Adopts() || (l.st.InFlight() && !onlyRepeatable(&l.st)) {
+		if l.st.Adopts() || (l.st.InFlight() && !goesOnAlone(&l.st)) {
 			return journal.Errorf(journal.Conflict, "Something is dispatched and not settled: the claim can't be released.").Typed("in-flight")
 		}
 		if err := l.removeClaim(ctx, c, false); err != nil {
@@ -477,10 +477,11 @@ func (s *Store) Release(ctx context.Context, c *journal.Claim, folded int64) (re
 	return released, err
 }
 
-// onlyRepeatable reports that all that is dispatched may be dispatched again (CAL-4).
-func onlyRepeatable(st *journal.State) bool {
+// goesOnAlone reports that all that is dispatched may be dispatched again (CAL-4),
+// or runs on and was adopted (REC-10): nobody must hold the session for it.
+func goesOnAlone(st *journal.State) bool {
 	for _, c := range st.Calls {
-		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect {
+		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect && c.Adopted == "" {
 			return false
 		}
 	}

@@ -22,12 +22,13 @@ const (
 	CheckRecoveries  = "recoveries"  // one row for each step.recovered (REC-4)
 	CheckReceipts    = "receipts"    // each names an event that is there and says the same; none is missing (ADM-1)
 	CheckBlobs       = "blobs"       // none missing, changed or left over (JRN-6)
-	CheckClaims      = "claims"      // claim and execution id are one fact (LEA-10); nothing is in the air without one
+	CheckClaims      = "claims"      // claim and execution id are one fact (LEA-10); nothing is in the air without one; one that follows what is adopted is uncertain (LEA-1)
+	CheckSpools      = "spools"      // each is of a dispatch of its session; what is adopted has one (REC-10)
 )
 
 func checkNames() []string {
 	return []string{
-		CheckSequence, CheckEvents, CheckIntents, CheckState, CheckCalls, CheckProjections, CheckRecoveries, CheckReceipts, CheckBlobs, CheckClaims,
+		CheckSequence, CheckEvents, CheckIntents, CheckState, CheckCalls, CheckProjections, CheckRecoveries, CheckReceipts, CheckBlobs, CheckClaims, CheckSpools,
 	}
 }
 
@@ -195,7 +196,7 @@ func (o *verification) run(ctx context.Context) error {
 		return err
 	}
 	o.v.report.Sessions++
-	for _, step := range []func(context.Context) error{o.loadReceipts, o.loadBlobs, o.replay, o.compareTables, o.compareClaim} {
+	for _, step := range []func(context.Context) error{o.loadReceipts, o.loadBlobs, o.replay, o.compareTables, o.compareClaim, o.compareSpools} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -283,7 +284,11 @@ func (o *verification) compareClaim(ctx context.Context) error {
 	if have != o.row.ExecutionID.String {
 		o.v.fault(CheckClaims, "%s: its execution is %s, its claim's %s", o.id, orNone(o.row.ExecutionID.String), orNone(have))
 	}
-	if c == nil && !o.broken && o.st.InFlight() && !onlyRepeatable(&o.st) {
+	switch {
+	case o.broken:
+	case c != nil:
+		o.compareAdopted(c)
+	case o.st.InFlight() && !goesOnAlone(&o.st):
 		o.v.fault(CheckClaims, "%s: something is dispatched and not settled, and nobody holds a claim", o.id)
 	}
 	return nil

@@ -34,7 +34,10 @@ func rich(t *testing.T, s *store.Store) *storetest.Run {
 	r.Claim = storetest.MustClaim(t, s, r.Session, "w")
 	big := r.Propose(store.NewID("call"), journal.EffectRead)
 	big.Input = []byte(`{"text":"` + string(make40k()) + `"}`)
-	storetest.MustAppend(t, s, r.Claim, journal.PhaseUncertain, storetest.Dispatch(call, 1), big)
+	_, err = s.Append(t.Context(), r.Claim, store.Append{
+		Drafts: storetest.Drafts(storetest.Dispatch(call, 1), big), Phase: journal.PhaseUncertain, Spool: &store.Spool{CallID: call, N: 1, StateFolderID: "fld_w"},
+	})
+	must(t, err)
 	storetest.MustLose(t, s, r.Claim)
 	storetest.MustPrompt(t, s, r.Owner, r.Session, "wait", journal.Queue)
 	gone := storetest.MustPrompt(t, s, r.Owner, r.Session, string(make40k()), journal.Steer)
@@ -173,6 +176,8 @@ func TestVerify_NamesEachDamage(t *testing.T) {
 		{"a lost recovery", store.CheckRecoveries, "is missing", exec("DELETE FROM recovery WHERE session_id = ?")},
 		{"a recovery from nowhere", store.CheckRecoveries, "isn't in the journal", exec("INSERT INTO recovery (session_id, execution_id, seq, phase) VALUES (?, 'exe_x', 1, 'ready')")},
 		{"an execution without a claim", store.CheckClaims, "its claim's none", exec("UPDATE session SET execution_id = 'exe_x' WHERE id = ?")},
+		{"a spool of no dispatch", store.CheckSpools, "is of dispatch 7", exec("UPDATE spool SET n = 7 WHERE session_id = ?")},
+		{"a spool of another call", store.CheckSpools, "isn't one of the session", exec("UPDATE spool SET call_id = call_id || 'x' WHERE session_id = ?")},
 		{"a claim without its execution", store.CheckClaims, "its execution is none", exec("INSERT INTO claim (session_id, execution_id, worker_id, state_folder_id, phase, claimed_at, expires_at, lease_ms) VALUES (?, 'exe_x', 'w', 'f', 'ready', 1, 2, 3)")},
 	}
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
@@ -278,7 +283,7 @@ func TestVerify_NamesWhatHasNoSession(t *testing.T) {
 			report, err := s.Verify(t.Context(), o)
 			must(t, err)
 			for check, tables := range map[string][]string{
-				store.CheckState: {"event"}, store.CheckBlobs: {"blob"}, store.CheckReceipts: {"receipt"}, store.CheckCalls: {"call"}, store.CheckRecoveries: {"recovery"},
+				store.CheckState: {"event"}, store.CheckBlobs: {"blob"}, store.CheckReceipts: {"receipt"}, store.CheckCalls: {"call"}, store.CheckSpools: {"spool"}, store.CheckRecoveries: {"recovery"},
 				store.CheckProjections: {"input", "message", "call_output", "request", "attempt"},
 			} {
 				text := strings.Join(report.Check(check).Faults, "\n")

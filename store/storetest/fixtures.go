@@ -170,6 +170,43 @@ func (r *Run) MustDispatched(t testing.TB, s *store.Store, effect journal.Effect
 	return id
 }
 
+// MustSpooled is MustDispatched for a command that outlives its server: how far its
+// output was read is noted from the start.
+func (r *Run) MustSpooled(t testing.TB, s *store.Store, effect journal.Effect) string {
+	t.Helper()
+	id := r.MustCall(t, s, effect)
+	a := store.Append{Drafts: Drafts(Dispatch(id, 1)), Spool: &store.Spool{CallID: id, N: 1, StateFolderID: r.Claim.StateFolderID}}
+	if effect != journal.EffectRead {
+		a.Phase = journal.PhaseUncertain
+	}
+	if _, err := s.Append(t.Context(), r.Claim, a); err != nil {
+		t.Fatalf("dispatch: %v", err)
+	}
+	return id
+}
+
+// MustAdopt loses the run while these calls run on, as their shims say.
+func (r *Run) MustAdopt(t testing.TB, s *store.Store, calls ...string) {
+	t.Helper()
+	found := map[string]store.Found{}
+	for _, id := range calls {
+		found[id] = store.Found{Adopted: true}
+	}
+	MustFind(t, s, r.Claim, found)
+}
+
+// MustFind expires a claim and recovers it by what the shims of its calls say.
+func MustFind(t testing.TB, s *store.Store, c *journal.Claim, found map[string]store.Found) {
+	t.Helper()
+	if err := s.ExpireClaim(t.Context(), c); err != nil {
+		t.Fatalf("expire: %v", err)
+	}
+	done, err := s.Recover(t.Context(), store.Recovery{Claim: MustLoad(t, s, c), Found: found})
+	if err != nil || !done {
+		t.Fatalf("recover: %v, %v", done, err)
+	}
+}
+
 // MustAsk proposes a call, asks for it, and parks: the claim is released.
 func (r *Run) MustAsk(t testing.TB, s *store.Store) (call, request string) {
 	t.Helper()
@@ -193,13 +230,7 @@ func (r *Run) MustUnknown(t testing.TB, s *store.Store) string {
 // MustLose expires a claim and recovers it.
 func MustLose(t testing.TB, s *store.Store, c *journal.Claim) {
 	t.Helper()
-	if err := s.ExpireClaim(t.Context(), c); err != nil {
-		t.Fatalf("expire: %v", err)
-	}
-	done, err := s.Recover(t.Context(), store.Recovery{Claim: MustLoad(t, s, c)})
-	if err != nil || !done {
-		t.Fatalf("recover: %v, %v", done, err)
-	}
+	MustFind(t, s, c, nil)
 }
 
 // MustLoad gives an expired claim as a sweeper sees it.

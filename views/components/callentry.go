@@ -27,6 +27,11 @@ func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
 			e.Live = &live
 		}
 		return e, true
+	case *journal.CallAdopted:
+		if b.StateFolderID == "" {
+			return Entry{Icon: "server", Title: Say("No longer followed: ", name), Lines: []Phrase{Say("The server that followed it does not answer, so it may be run again.")}}, true
+		}
+		return Entry{Icon: "run", Title: Say("Still running: ", name), Lines: []Phrase{Say("The server was restarted, and follows it again.")}}, true
 	case *journal.CallSettled:
 		e := d.settled(b, name)
 		e.Output = d.output(b.CallID, b.State == journal.CallFailed)
@@ -133,7 +138,7 @@ func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
 		e.Icon = "stop"
 		e.Title = Say("Cancelled: ", name)
 	}
-	if b.State == journal.CallCancelled && c != nil && c.DispatchedAt == 0 {
+	if b.State == journal.CallCancelled && (b.Reason == journal.ReasonNotStarted || (c != nil && c.DispatchedAt == 0)) {
 		e.Lines = []Phrase{Say("It was not started.")}
 	} else if why := settleReason(b.Reason); why != "" {
 		e.Lines = []Phrase{Say(why)}

@@ -58,6 +58,9 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 		}
 		add("Started", started)
 	}
+	if c.AdoptedAt > 0 {
+		add("Followed again", AtSecond(c.AdoptedAt), ", after the server was lost")
+	}
 	if c.EndedAt > 0 {
 		name := "Ended"
 		if c.State == journal.CallIsUnknown {

@@ -189,17 +189,23 @@ func (d *drawer) sessionEntry(ev *journal.Event, body journal.Body) (Entry, bool
 }
 
 func recoveredEntry(b *journal.StepRecovered) Entry {
-	unknown := len(b.Attempts)
+	unknown, kept := len(b.Attempts), 0
 	for _, c := range b.Calls {
 		if c.Became == journal.CallIsUnknown {
 			unknown++
+		} else {
+			kept++ // it runs on, or its end was recorded without the worker
 		}
 	}
 	e := Entry{Icon: "server", Title: Say("The worker of this session was lost"), Note: Say("recorded by the server")}
-	if unknown == 0 {
+	if kept > 0 {
+		e.Lines = []Phrase{Say(Plural(kept, "operation") + " went on without it. Nothing was repeated.")}
+	}
+	if unknown > 0 {
+		e.Lines = append(e.Lines, Say(Plural(unknown, "operation")+" had no recorded result. Nothing was repeated."))
+	}
+	if unknown+kept == 0 {
 		e.Lines = []Phrase{Say("Nothing that changes anything was running. The turn goes on from here.")}
-	} else {
-		e.Lines = []Phrase{Say(Plural(unknown, "operation") + " had no recorded result. Nothing was repeated.")}
 	}
 	return e
 }

@@ -342,7 +342,7 @@ func (s Session) TitlePrefix() string {
 // Volatile reports whether what is shown depends on the clock and on other
 // sessions too, not on entries alone: then it is asked for while nothing comes.
 func (s Session) Volatile() bool {
-	return s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRetrying
+	return s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRunning || s.State.Base == journal.StateRetrying
 }
 
 // TabIcon is what a browser's tab shows of the session, in the order of the
@@ -382,7 +382,7 @@ func (s Session) Group() Group {
 		}
 	default:
 	}
-	if s.Claim != nil || s.State.Base == journal.StateQueued {
+	if s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRunning {
 		return GroupRunning
 	}
 	return GroupEarlier

@@ -2,6 +2,7 @@ package components
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func Spans(events []journal.Event, until int64) []Span {
 		if err != nil { // damaged: verify says so
 			continue
 		}
-		if _, ok := body.(*journal.StepRecovered); ok && tr.open {
+		if b, ok := body.(*journal.StepRecovered); ok && tr.open && !ranOn(b) {
 			tr.lost(last)
 		}
 		tr.to(ev.Time)
@@ -48,6 +49,12 @@ func Spans(events []journal.Event, until int64) []Span {
 		tr.to(until)
 	}
 	return tr.spans
+}
+
+// ranOn reports that something went on while the worker was lost, and is followed
+// again: what was done meanwhile is known.
+func ranOn(b *journal.StepRecovered) bool {
+	return slices.ContainsFunc(b.Calls, func(c journal.RecoveredCall) bool { return c.Became == journal.CallIsAdopted })
 }
 
 // tracer folds events into spans. The clock of a journal doesn't go back, or the

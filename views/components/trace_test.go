@@ -57,6 +57,7 @@ func TestSpans(t *testing.T) {
 		"lost and resolved":      {[]at{{0, start}, {10, &journal.CallDispatched{CallID: "call_1", N: 1}}, {40, &journal.StepRecovered{}}, {40, unknown}, {60, resolved}}, "working 10, unknown 50, working 204"},
 		"resolved with stay":     {[]at{{0, start}, {10, unknown}, {20, resolved}, {20, end}}, "working 10, unknown 10, stopped 244"},
 		"continued":              {[]at{{0, start}, {10, end}, {30, &journal.ContinuationRequested{}}, {30, start}, {40, end}}, "working 10, stopped 20, working 10, stopped 224"},
+		"lost and adopted":       {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{Calls: []journal.RecoveredCall{{Became: journal.CallIsAdopted}}}}, {20, end}}, "working 20, stopped 244"},
 		"nothing was lost":       {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{}}, {20, end}}, "working 5, unknown 5, working 10, stopped 244"},
 		"attempt":                {[]at{{0, start}, {10, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, &journal.AttemptResolved{AttemptID: "att_1"}}}, "working 10, unknown 10, working 244"},
 		"call and attempt":       {[]at{{0, start}, {10, unknown}, {15, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, resolved}, {30, &journal.AttemptResolved{AttemptID: "att_1"}}, {30, end}}, "working 10, unknown 20, stopped 234"},
