@@ -49,12 +49,12 @@ func TestDiagnose_Shims(t *testing.T) {
 		want(state, "shims ok: no command runs")
 
 		r := storetest.MustRun(t, s, "elsewhere")
-		spooled(t, s, r, journal.EffectRead)
+		r.MustSpooled(t, s, journal.EffectRead)
 		want(state, "shims ok: no command runs")
 
 		mine := runIn(t, s, folder.ID)
-		call := spooled(t, s, mine, journal.EffectRead)
-		must(t, appendSpooled(t, s, mine, call, 1, 40, "", printed(call, "hello", 0)))
+		call := mine.MustSpooled(t, s, journal.EffectRead)
+		must(t, readOn(s, t, mine.Claim, call, 1, 40, printed(call, "hello", 0)))
 		c, err := s.Call(t.Context(), mine.Owner, call)
 		must(t, err)
 		since, limit := time.UnixMilli(c.DispatchedAt).UTC().Format(time.RFC3339), time.UnixMilli(c.EndsBy()).UTC().Format(time.RFC3339)
@@ -62,7 +62,7 @@ func TestDiagnose_Shims(t *testing.T) {
 			fmt.Sprintf("command ok: session %s, call %s, since %s, 5 bytes of output so far, limit %s", mine.Session, call, since, limit))
 
 		for range 20 {
-			spooled(t, s, mine, journal.EffectRead)
+			mine.MustSpooled(t, s, journal.EffectRead)
 		}
 		if got := shims(state); len(got) != 21 || !strings.HasPrefix(got[0], "shims ok: 21 commands run, the oldest since "+since+"; here are the 20 oldest") {
 			t.Errorf("says %q", got)

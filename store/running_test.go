@@ -16,13 +16,13 @@ func TestRunningCalls(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := storetest.MustRun(t, s, "w1")
-		first, second := spooled(t, s, r, journal.EffectRead), spooled(t, s, r, journal.EffectEffect)
-		ended := spooled(t, s, r, journal.EffectRead)
-		must(t, appendSpooled(t, s, r, ended, 1, 9, "", storetest.Settle(ended, journal.CallSucceeded)))
+		first, second := r.MustSpooled(t, s, journal.EffectRead), r.MustSpooled(t, s, journal.EffectEffect)
+		ended := r.MustSpooled(t, s, journal.EffectRead)
+		must(t, readOn(s, t, r.Claim, ended, 1, 9, storetest.Settle(ended, journal.CallSucceeded)))
 		r.MustDispatched(t, s, journal.EffectRead) // under none
-		must(t, appendSpooled(t, s, r, first, 1, 40, "", printed(first, "hello", 0)))
+		must(t, readOn(s, t, r.Claim, first, 1, 40, printed(first, "hello", 0)))
 		theirs := storetest.MustRun(t, s, "w2")
-		theirsRuns := spooled(t, s, theirs, journal.EffectRead)
+		theirsRuns := theirs.MustSpooled(t, s, journal.EffectRead)
 
 		list := func(owner string, want ...string) store.RunningCalls {
 			t.Helper()
@@ -38,7 +38,7 @@ func TestRunningCalls(t *testing.T) {
 			return out
 		}
 		out := list(r.Owner, first, second)
-		if one := out.Items[0]; one.Session.ID != r.Session || one.Session.State.Title != "Try it" || one.Call.OutputBytes != 5 || one.Folder != "fld_w1" || one.Worker != nil || !one.Followed() {
+		if one := out.Items[0]; one.Session.ID != r.Session || one.Session.State.Title != "Try it" || one.Call.OutputBytes != 5 || one.Folder != "fld_w1" || one.Worker != nil || !one.Followed() || one.Session.Kept != 2 {
 			t.Errorf("the first is %+v of %+v", one, one.Call)
 		}
 		if theirsSee := list(theirs.Owner, theirsRuns).Others; out.Others != 1 || theirsSee != 2 {
@@ -50,11 +50,7 @@ func TestRunningCalls(t *testing.T) {
 
 		// The server is lost: it runs on, for a worker of that folder to follow.
 		must(t, s.SeeWorker(t.Context(), store.Worker{ID: "w1b", StateFolderID: "fld_w1", Host: "build-1", Agents: []store.Agent{}}))
-		must(t, s.ExpireClaim(t.Context(), r.Claim))
-		done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), Found: map[string]store.Found{first: {Adopted: true}, second: {Adopted: true}}})
-		if err != nil || !done {
-			t.Fatalf("recover: %v, %v", done, err)
-		}
+		r.MustAdopt(t, s, first, second)
 		out = list(r.Owner, first, second)
 		if one := out.Items[1]; one.Followed() || one.Call.AdoptedAt == 0 || one.Worker == nil || one.Worker.Host != "build-1" {
 			t.Errorf("unclaimed: %+v of %+v", one, one.Call)
@@ -73,9 +69,9 @@ func TestRunningCalls_Bounds(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		s := db.Open(t)
 		r := storetest.MustRun(t, s, "w1")
-		again := spooled(t, s, r, journal.EffectRead)
+		again := r.MustSpooled(t, s, journal.EffectRead)
 		for range store.MaxRunning {
-			spooled(t, s, r, journal.EffectRead)
+			r.MustSpooled(t, s, journal.EffectRead)
 		}
 		storetest.MustAppend(t, s, r.Claim, "", storetest.Dispatch(again, 2))
 		out, err := s.RunningCalls(t.Context(), r.Owner)
@@ -83,7 +79,7 @@ func TestRunningCalls_Bounds(t *testing.T) {
 		if len(out.Items) != store.MaxRunning || out.More {
 			t.Fatalf("%d, more %v; want %d", len(out.Items), out.More, store.MaxRunning)
 		}
-		spooled(t, s, r, journal.EffectRead)
+		r.MustSpooled(t, s, journal.EffectRead)
 		out, err = s.RunningCalls(t.Context(), r.Owner)
 		must(t, err)
 		if len(out.Items) != store.MaxRunning || !out.More {
