@@ -23,14 +23,14 @@ func (s Session) adopted() Phrase {
 }
 
 func stillRuns(n int, since, found int64, followed bool) Phrase {
-	p, follows := Say("Still running since ", At(since), ". "), "No server follows it just now; its output is kept."
+	p, follows := Say("Still running since ", At(since)), "No server follows it just now; its output is kept."
 	if n > 1 {
-		p, follows = Say(Plural(n, "command")+" still run, the first since ", At(since), ". "), "No server follows them just now; their output is kept."
+		p, follows = Say(Plural(n, "command")+" still run, the first since ", At(since)), "No server follows them just now; their output is kept."
 	}
-	if !followed {
-		return Say(p, follows)
+	if !followed { // it may have ended meanwhile: its record waits for a server, too
+		return Say(p, ", as far as is known. ", follows)
 	}
-	return Say(p, "The server was restarted at ", At(found), "; nothing was interrupted.")
+	return Say(p, ". The server was restarted at ", At(found), "; nothing was interrupted.")
 }
 
 // CallDetail says more of a call that runs although its server was restarted.

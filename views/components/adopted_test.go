@@ -17,8 +17,8 @@ func TestSession_CallDetail(t *testing.T) {
 	call := &journal.Call{ID: "call_1", N: 1, State: journal.CallIsDispatched, DispatchedAt: now - 1_440_000, AdoptedAt: now - 60_000}
 	for name, want := range map[string]string{
 		"adopted":               "Still running since 13:02. The server was restarted at 13:25; nothing was interrupted.",
-		"adopted, nobody there": "Still running since 13:02. No server follows it just now; its output is kept.",
-		"left, expired":         "Still running since 13:02. No server follows it just now; its output is kept.",
+		"adopted, nobody there": "Still running since 13:02, as far as is known. No server follows it just now; its output is kept.",
+		"left, expired":         "Still running since 13:02, as far as is known. No server follows it just now; its output is kept.",
 	} {
 		s := rows[name].Session
 		if got := s.CallDetail(call).String(); got != want {

@@ -84,7 +84,7 @@ func CallPage(p Call) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if detail := p.S.CallDetail(p.Call); detail != nil {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"meta\" data-testid=\"call-detail\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"small\" data-testid=\"call-detail\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -36,19 +36,23 @@ func (r RunningCommand) Host() string {
 
 // State says whether a server follows it just now.
 func (r RunningCommand) State() components.Reading {
-	waits := components.Reading{Key: "waits", Words: "Waits for a server", Icon: "queue", Tone: components.ToneOff}
 	switch {
 	case r.Followed:
 		return components.Reading{Key: "followed", Words: "Followed", Icon: "run", Tone: components.ToneRun}
 	case r.S.Claim != nil:
-		waits.Key, waits.Words, waits.Icon = "unconfirmed", "Not confirmed", "dash"
-		waits.Detail = components.Say("No word from its server. It goes on, and its output is kept.")
+		return components.Reading{Key: "unconfirmed", Words: "Not confirmed", Icon: "dash", Tone: components.ToneOff, Detail: r.alone("No word from its server.")}
 	case r.Worker != "":
-		waits.Detail = components.Say("One is there, and follows it when it has a place. Its output is kept.")
-	default:
-		waits.Detail = components.Say("None is there. It goes on, and its output is kept.")
+		return components.Reading{Key: "waits", Words: "Waits for a server", Icon: "queue", Tone: components.ToneOff, Detail: r.alone("One is there, and follows it when it has a place.")}
 	}
-	return waits
+	return components.Reading{Key: "waits", Words: "Waits for a server", Icon: "queue", Tone: components.ToneOff, Detail: r.alone("None is there.")}
+}
+
+// alone says what a command does that no server follows: its shim ends it in time.
+func (r RunningCommand) alone(why string) components.Phrase {
+	if r.Call.EndsBy() < r.S.Now {
+		return components.Say(why + " Its limit has passed, so it has ended; how is recorded when a server follows it.")
+	}
+	return components.Say(why + " It needs none to go on, and its output is kept.")
 }
 
 // Says tells in a sentence what is on the page.
