@@ -64,16 +64,18 @@ func (s Session) runningDetail(since int64) Phrase {
 	}
 }
 
-// runsUnfollowed says of a worker that isn't heard of what its commands do meanwhile; ""
-// where they need it.
-func (s Session) runsUnfollowed() string {
-	switch {
-	case s.Kept == 0:
-		return ""
-	case s.Kept == 1:
-		return " Its command doesn’t need it to go on, and its output is kept."
+// leftDetail says of a worker that isn't heard of what it left running under
+// shims. It is short: in a narrow register all of it must stand.
+func (s Session) leftDetail(worker string, since int64) Phrase {
+	left, them := "Its command may go on without it", "it"
+	if s.Kept > 1 {
+		left, them = fmt.Sprintf("Its %d commands may go on without it", s.Kept), "them"
 	}
-	return fmt.Sprintf(" Its %d commands don’t need it to go on, and their output is kept.", s.Kept)
+	p := Say("No word from "+worker+" for ", Age(since), ". "+left)
+	if s.Claim.ExpiresAt <= s.Now {
+		return Say(p, "; what became of "+them+" is being found out.")
+	}
+	return Say(p, ". Its hold ends ", AtSecond(s.Claim.ExpiresAt), ".")
 }
 
 // adoptedEntry is the row of a command that was found still running, or was let go.

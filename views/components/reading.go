@@ -188,10 +188,13 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 	if s.Host != "" {
 		worker = s.Host
 	}
-	if s.Claim.ExpiresAt <= s.Now {
-		return Say("No word from "+worker+" for ", Age(since), "."+s.runsUnfollowed()+" Its hold ended ", AtSecond(s.Claim.ExpiresAt), "; what was in progress is being found out.")
+	if s.Kept > 0 {
+		return s.leftDetail(worker, since)
 	}
-	return Say("No word from "+worker+" for ", Age(since), "."+s.runsUnfollowed()+" Its hold ends ", AtSecond(s.Claim.ExpiresAt), "; nothing else starts before then.")
+	if s.Claim.ExpiresAt <= s.Now {
+		return Say("No word from "+worker+" for ", Age(since), ". Its hold ended ", AtSecond(s.Claim.ExpiresAt), "; what was in progress is being found out.")
+	}
+	return Say("No word from "+worker+" for ", Age(since), ". Its hold ends ", AtSecond(s.Claim.ExpiresAt), "; nothing else starts before then.")
 }
 
 // endedDetail says how the last turn ended, and what is held because of it (PRO-5).
