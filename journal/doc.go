@@ -32,6 +32,7 @@
 //	phase      how much an execution has in the air: ready, uncertain, safe
 //	worker     one running server process
 //	drain      the loop of a worker that holds the claim: promote, work, until there is no work
+//	adopted    still running when its execution was lost, and followed by the next claim
 //	unknown    it was dispatched, and nobody recorded how it ended
 //	resolution a person's word on an unknown call or attempt
 //	held       nothing is promoted until the owner continues or submits a new prompt
@@ -94,6 +95,11 @@
 //	                                            └──────┘                       its resolution:
 //	                                                     happened, did_not_happen, in_part, cannot_tell
 //
+// A dispatched call whose command still runs when its execution is lost stays
+// dispatched, and call.adopted names the state folder whose workers follow it. One
+// without a folder lets it go again: it may be run again, as any that is read or
+// idempotent.
+//
 // # A request
 //
 //	                  permission.replied
@@ -123,7 +129,8 @@
 //	  │               │                                │
 //	  └───────────────┴── expired: deleted ◀───────────┘
 //	  ▲
-//	  └─ uncertain and expired: step.recovered, and what was in the air is unknown
+//	  └─ uncertain and expired: step.recovered, and what was in the air is unknown,
+//	     settled by its exit record, or adopted: then the next claim begins uncertain
 //
 // # What a session shows
 //

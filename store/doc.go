@@ -12,8 +12,8 @@
 //	         RequestInterrupt, Archive
 //	a run    Append, EndTurn, Release, PromoteNext,         the execution id, in the statement
 //	         PromoteSteers                                  that locks the session and gives seqs
-//	sweeper  Recover (also inside Claim), Block, Unblock    the claim is as it was seen, and expired;
-//	                                                        or there is no claim
+//	sweeper  Recover (also inside Claim), RecoverOutput,    the claim is as it was seen, and expired;
+//	         Block, Unblock                                 or there is no claim
 //	evidence Evidence                                       the call is unknown; it can add one
 //	                                                        call.evidence and nothing else
 //
@@ -35,6 +35,7 @@
 //	EndTurn        ends the turn, and releases unless there is more work
 //	Release        releases, if the journal is as the drain has folded it
 //	ExpireClaim    of a failed drain, and ExpireFolder of dead workers: recover it now
+//	RecoverOutput  appends what a finished command of an expired one had left unread
 //	Recover        concludes an expired one
 //
 // Invariants.
@@ -49,12 +50,18 @@
 //     on SQLite. A worker's own trust in its lease is the runner's business.
 //   - A phase changes in the transaction of the fact itself. So phase uncertain
 //     covers every moment in which something dispatched has no recorded end.
+//   - What is adopted needs no claim to go on. A claim that follows it begins
+//     uncertain, is of the state folder that keeps it, and isn't released before
+//     its end is recorded.
 //
 // Failure handling.
 //
 //   - The worker dies: its claim expires. The sweeper of any worker recovers it:
 //     deleted without a word in phase safe, or if a newer assistant message
-//     superseded it; else one step.recovered, and what was in the air is unknown.
+//     superseded it; else one step.recovered. What was in the air is adopted if its
+//     shim says that it runs, settled if there is its exit record, else unknown.
+//   - What a folder adopted, and no worker of it lives: Claim and Block, by a worker
+//     of another folder, make an effect unknown and let go what may be run again.
 //   - Two sweepers, or a sweeper and a late renewal: the deletion is guarded by id,
 //     phase, assistant message and "still expired"; who comes second writes nothing.
 //     A session's row that is locked belongs to somebody who writes, so is alive.
@@ -65,7 +72,7 @@
 //
 // # Locks
 //
-// Always in the order session row, claim, inputs, events. Statements that lock the
+// Always in the order session row, claim, inputs, events, spool. Statements that lock the
 // claims of many sessions do it in the order of session ids, and commit alone on
 // Postgres: in a batch with others they would turn that order around.
 //

@@ -33,6 +33,12 @@ func (m *machine) actions() []action {
 		{"dispatch", 6, running, m.dispatch},
 		{"resume", 2, running, m.resume},
 		{"settle", 2, func(s *model) bool { return s.claim != nil && len(s.inState(journal.CallIsDispatched)) > 0 }, m.settle},
+		{"read on", 2, func(s *model) bool { return s.claim != nil && len(s.spooled()) > 0 }, m.readOn},
+		{"follow to its end", 12, func(s *model) bool { return s.claim != nil && s.adopts() }, m.follow},
+		{"die beside a command", 6, func(s *model) bool { return s.claim != nil && len(s.spooled()) > 0 }, func(s *model) { m.expire(s); m.sweep(s) }},
+		{"claim what is adopted", 12, func(s *model) bool { return s.claim == nil && s.adopts() }, m.claim},
+		{"claim elsewhere", 1, nil, m.claimElsewhere},
+		{"claim elsewhere what is adopted", 3, func(s *model) bool { return s.claim == nil && s.adopts() }, m.claimElsewhere},
 		{"zombie", 2, was, m.zombie},
 		{"pause", 2, claimed, m.pause},
 		{"wake", 3, func(*model) bool { return m.paused != nil }, m.wakeUp},
@@ -111,36 +117,6 @@ func (m *machine) withdraw(s *model) {
 	default:
 		m.ok(err)
 	}
-}
-
-func (m *machine) claim(s *model) {
-	worker := m.draw("worker", m.workers...)
-	now := m.now()
-	if s.expired(now) && m.mutant != "" { // a claim recovers rightly, which would hide the mutant
-		m.sweep(s)
-	}
-	c, err := m.store.Claim(m.ctx, store.ClaimRequest{SessionID: s.id, WorkerID: worker, StateFolderID: m.folder, Lease: machineLease})
-	m.ok(err)
-	may := true
-	switch {
-	case s.claim == nil:
-	case s.expired(now):
-		m.seen["taken over"]++
-		s.recover(now)
-	case s.claim.WorkerID == worker && !s.uncertain:
-		s.dropClaim()
-	default:
-		may = false
-	}
-	if want := may && s.hasWork(); (c != nil) != want {
-		m.rt.Fatalf("claimed: %v, the model says %v", c, want)
-	}
-	if c == nil {
-		m.seen["no claim"]++
-		return
-	}
-	m.seen["claimed"]++
-	s.claim = c
 }
 
 func (m *machine) promote(s *model) {
@@ -225,6 +201,11 @@ func (m *machine) run1(s *model, id string) {
 	if c.effect == journal.EffectEffect {
 		a.Phase = journal.PhaseUncertain
 	}
+	// The mutants append without it.
+	if c.keeper, c.readTo, c.adopted = "", 0, ""; m.mutant == "" && m.flip("under a shim") {
+		c.keeper = s.claim.StateFolderID
+		a.Spool = &store.Spool{CallID: id, N: c.n + 1, StateFolderID: c.keeper}
+	}
 	now := m.now()
 	m.ok(m.append(s.claim, m.holds(s.claim), a))
 	c.state, c.n = journal.CallIsDispatched, c.n+1
@@ -236,12 +217,13 @@ func (m *machine) run1(s *model, id string) {
 }
 
 // resume is what a drain does with what it finds: calls that the journal says
-// are proposed are dispatched, reads that were dispatched are run again (CAL-4).
+// are proposed are dispatched, reads that were dispatched are run again (CAL-4)
+// unless they still run.
 func (m *machine) resume(s *model) {
 	calls, err := m.store.Calls(m.ctx, m.owner, s.id, 0)
 	m.ok(err)
 	for _, c := range calls {
-		if c.State == journal.CallIsProposed || (c.State == journal.CallIsDispatched && c.Effect == journal.EffectRead) {
+		if c.State == journal.CallIsProposed || (c.State == journal.CallIsDispatched && c.Effect == journal.EffectRead && c.AdoptedBy == "") {
 			s.calls[c.ID].n = c.N
 			m.run1(s, c.ID)
 		}
@@ -249,17 +231,20 @@ func (m *machine) resume(s *model) {
 }
 
 func (m *machine) settle(s *model) {
-	ids := s.inState(journal.CallIsDispatched)
-	id := m.draw("call", ids...)
+	m.settleOne(s, m.draw("call", s.inState(journal.CallIsDispatched)...))
+}
+
+func (m *machine) settleOne(s *model, id string) {
 	state := journal.CallState(m.draw("state", "succeeded", "failed", "cancelled"))
 	c := s.calls[id]
 	c.state = state
 	a := store.Append{Drafts: storetest.Drafts(storetest.Settle(id, state))}
-	if !s.effectInAir() {
+	if !s.effectInAir() && !s.adopts() {
 		a.Phase = journal.PhaseSafe
 	}
 	now := m.now()
 	m.ok(m.append(s.claim, m.holds(s.claim), a))
+	m.ok(m.store.ForgetSpool(m.ctx, id, c.n))
 	if state != journal.CallCancelled {
 		s.recoveries = 0
 	}
@@ -355,8 +340,9 @@ func (m *machine) sweep(*model) {
 		if i < 0 {
 			continue
 		}
-		m.ok(m.recover(list[i]))
-		s.recover(now)
+		found := m.found(s)
+		m.ok(m.recover(list[i], found))
+		s.recover(now, found)
 		m.seen["recovered"]++
 		m.seen["unknown"] += len(s.unresolved())
 		if s.blocked {
@@ -391,6 +377,8 @@ func (m *machine) resolve(s *model) {
 	m.seen["resolved"]++
 	if last := len(s.unresolved()) == 0; last {
 		switch {
+		case then == journal.ThenStay && s.turn != "" && s.adopts():
+			s.held, s.interrupted = true, true // the claim ends it
 		case then == journal.ThenStay && s.turn != "":
 			s.endTurn(false)
 		case then == journal.ThenStay:
@@ -450,7 +438,7 @@ func (m *machine) release(s *model) {
 		head--
 	}
 	released, err := m.store.Release(m.ctx, s.claim, head)
-	if !stale && s.effectInAir() {
+	if !stale && (s.effectInAir() || s.adopts()) {
 		m.code(err, journal.Conflict)
 		return
 	}
@@ -479,9 +467,10 @@ func (m *machine) interrupt(s *model) {
 		return
 	}
 	m.ok(err)
-	event := !s.interrupted || s.claim == nil
+	carriedOut := s.claim == nil && !s.adopts()
+	event := !s.interrupted || carriedOut
 	s.interrupted = true
-	if s.claim == nil {
+	if carriedOut {
 		s.endTurn(false)
 	}
 	if event {
@@ -499,7 +488,7 @@ func (m *machine) restart(*model) {
 	m.newWorkers()
 	want := int64(0)
 	for _, s := range m.sessions {
-		if s.claim != nil {
+		if s.claim != nil && s.claim.StateFolderID == m.folder {
 			s.claim.ExpiresAt = 0
 			want++
 		}

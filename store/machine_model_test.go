@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"holdfast/journal"
+	"holdfast/store"
 )
 
 // model is what the rules say of one session, in a few lines and without SQL.
@@ -38,7 +39,10 @@ type mCall struct {
 	state    journal.CallState
 	n        int
 	resolved bool
-	happened int // how often the world saw it
+	happened int    // how often the world saw it
+	keeper   string // the folder under whose shim it runs; "": none
+	readTo   int64  // of what that keeps
+	adopted  string // by the workers of a folder
 }
 
 func newModel(id string) *model {
@@ -63,10 +67,19 @@ func (m *model) effectInAir() bool {
 	return slices.ContainsFunc(m.inState(journal.CallIsDispatched), func(id string) bool { return m.calls[id].effect == journal.EffectEffect })
 }
 
-// work is COO-2, without retries, requests and adopted calls.
+// spooled are the calls that run under a shim where the claim's worker is, as far as the journal knows.
+func (m *model) spooled() []string {
+	return slices.DeleteFunc(m.inState(journal.CallIsDispatched), func(id string) bool { return m.calls[id].keeper != m.claim.StateFolderID })
+}
+
+func (m *model) adopts() bool {
+	return slices.ContainsFunc(m.inState(journal.CallIsDispatched), func(id string) bool { return m.calls[id].adopted != "" })
+}
+
+// work is COO-2, without retries and requests.
 func (m *model) work() bool {
 	switch {
-	case m.turn != "" && m.interrupted:
+	case m.turn != "" && m.interrupted, m.adopts():
 		return true
 	case m.held, m.blocked, len(m.unresolved()) > 0:
 		return false
@@ -97,33 +110,68 @@ func (m *model) dropClaim() {
 	m.claim, m.uncertain, m.safe = nil, false, false
 }
 
-// recover is REC-2 to REC-4, REC-6 and REC-11.
-func (m *model) recover(now int64) {
-	event := !m.safe
+// recover is REC-2 to REC-4, REC-6, REC-10 and REC-11; found is what the shims of
+// its calls say.
+func (m *model) recover(now int64, found map[string]store.Found) {
+	step, folder := !m.safe, m.claim.StateFolderID
 	m.dropClaim()
-	if event {
-		m.recoveries++
-	}
+	adopts, settles := false, false
 	for _, id := range m.inState(journal.CallIsDispatched) {
-		if m.calls[id].effect == journal.EffectEffect {
-			m.calls[id].state, event = journal.CallIsUnknown, true
+		c := m.calls[id]
+		switch f := found[id]; {
+		case f.Adopted:
+			c.adopted, adopts = folder, true
+		case f.Settled != nil:
+			c.state = f.Settled.State
+			settles = settles || c.state != journal.CallCancelled
+		case c.effect == journal.EffectEffect:
+			c.state = journal.CallIsUnknown
+		default:
+			c.adopted = "" // let go
 		}
 	}
-	if m.turn != "" && m.interrupted {
-		m.endTurn(false)
-		event = true
-	} else if m.recoveries >= journal.MaxRecoveries && !m.blocked {
+	switch {
+	case settles:
+		m.recoveries = 0
+	case step && !adopts:
+		m.recoveries++
+	}
+	m.carryOut()
+	if m.recoveries >= journal.MaxRecoveries && !m.adopts() {
 		m.blocked = true
 	}
-	if event {
-		m.touch(now)
+	m.touch(now)
+}
+
+// carryOut is REC-6: nobody else is there to carry an interrupt out.
+func (m *model) carryOut() {
+	if m.turn != "" && m.interrupted && !m.adopts() {
+		m.endTurn(false)
+	}
+}
+
+// forsake is what becomes of what a folder adopted, once none of its workers lives.
+func (m *model) forsake(folder string) {
+	left := false
+	for _, id := range m.inState(journal.CallIsDispatched) {
+		c := m.calls[id]
+		if c.adopted == "" || c.adopted == folder {
+			continue
+		}
+		c.adopted, left = "", true
+		if c.effect == journal.EffectEffect {
+			c.state = journal.CallIsUnknown
+		}
+	}
+	if left {
+		m.carryOut()
 	}
 }
 
 func (m *model) endTurn(completed bool) {
 	for _, id := range m.inState(journal.CallIsProposed, journal.CallIsDispatched) {
 		c := m.calls[id]
-		if c.state == journal.CallIsDispatched && c.effect != journal.EffectRead {
+		if c.state == journal.CallIsDispatched && (c.effect != journal.EffectRead || c.adopted != "") {
 			c.state = journal.CallIsUnknown
 		} else {
 			c.state = journal.CallCancelled
@@ -160,12 +208,12 @@ func (m *model) differs(st *journal.State, claim *journal.Claim) string {
 	for _, p := range m.admitted {
 		wantAdmitted = append(wantAdmitted, p.id)
 	}
-	calls, wantCalls := map[string]journal.CallState{}, map[string]journal.CallState{}
+	calls, wantCalls := map[string]string{}, map[string]string{}
 	for _, c := range st.Calls {
-		calls[c.ID] = c.State
+		calls[c.ID] = string(c.State) + " " + c.Adopted
 	}
 	for _, id := range m.inState(journal.CallIsProposed, journal.CallIsDispatched) {
-		wantCalls[id] = m.calls[id].state
+		wantCalls[id] = string(m.calls[id].state) + " " + m.calls[id].adopted
 	}
 	unknown := slices.Sorted(slices.Values(st.UnknownCalls))
 	turn, exec, wantExec := "", "", ""

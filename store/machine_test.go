@@ -34,13 +34,13 @@ const (
 const machineLease = 10 * time.Minute
 
 // Random histories of admission, promotion, claims, renewals, appends, expiry,
-// recovery, resolution, restarts and clocks that jump, held against a small model.
-// proves LEA-1 LEA-2 LEA-3 LEA-4 LEA-10 REC-2 REC-3 REC-4 REC-5 REC-6 REC-11 PRO-1 PRO-2 PRO-5 PRO-6 ADM-3 ADM-4 CAL-4 CAL-6 COO-2 COO-8
+// recovery, adoption, resolution, restarts and clocks that jump, held against a small model.
+// proves LEA-1 LEA-2 LEA-3 LEA-4 LEA-10 REC-2 REC-3 REC-4 REC-5 REC-6 REC-10 REC-11 PRO-1 PRO-2 PRO-5 PRO-6 ADM-3 ADM-4 CAL-4 CAL-5 CAL-6 COO-2 COO-8
 func TestStateMachine(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		runs, steps := int64(16), 120
-		wanted := []string{"admitted", "replayed", "clash", "claimed", "taken over", "no claim", "promoted", "unknown", "recovered", "fenced", "resolved", "ended", "restarted"}
+		wanted := []string{"admitted", "replayed", "clash", "claimed", "taken over", "no claim", "promoted", "unknown", "recovered", "fenced", "resolved", "ended", "restarted", "adopted", "exit record"}
 		if db.Name == "postgres" { // each of its commits costs more
 			runs, wanted = 4, []string{"admitted", "claimed", "promoted", "recovered", "fenced"}
 		}
@@ -120,15 +120,17 @@ type harness struct {
 // machine is one history.
 type machine struct {
 	*harness
-	rt       *rapid.T
-	ctx      context.Context
-	skew     time.Duration
-	folder   string
-	workers  []string
-	sessions []*model
-	keys     map[string]usedKey
-	paused   *pausedAppend
-	picks    int
+	rt      *rapid.T
+	ctx     context.Context
+	skew    time.Duration
+	folder  string
+	workers []string
+	// The worker of another host, and its folder.
+	elsewhere, otherFolder string
+	sessions               []*model
+	keys                   map[string]usedKey
+	paused                 *pausedAppend
+	picks                  int
 }
 
 type usedKey struct {
@@ -145,7 +147,7 @@ type pausedAppend struct {
 }
 
 func (h *harness) run(rt *rapid.T, steps int) {
-	m := &machine{harness: h, rt: rt, ctx: h.t.Context(), folder: store.NewID("fld"), keys: map[string]usedKey{}}
+	m := &machine{harness: h, rt: rt, ctx: h.t.Context(), folder: store.NewID("fld"), elsewhere: store.NewID("wrk"), otherFolder: store.NewID("fld"), keys: map[string]usedKey{}}
 	m.setSkew(0)
 	m.newWorkers()
 	for range 2 {
@@ -251,11 +253,11 @@ func (m *machine) holds(c *journal.Claim) bool {
 	return ok
 }
 
-func (m *machine) recover(c journal.Claim) error {
+func (m *machine) recover(c journal.Claim, found map[string]store.Found) error {
 	if m.mutant == replayCalls {
 		return m.store.RecoverForReplay(m.ctx, c)
 	}
-	_, err := m.store.Recover(m.ctx, store.Recovery{Claim: c})
+	_, err := m.store.Recover(m.ctx, store.Recovery{Claim: c, Found: found})
 	if err == nil && m.mutant == openFence {
 		err = m.store.LeaveFenceOpen(m.ctx, c)
 	}

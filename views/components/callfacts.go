@@ -17,7 +17,7 @@ func CallState(c *journal.Call) Reading {
 		r.Words, r.Icon, r.Tone = "Waits for a decision", "hold", ToneAsk
 	case journal.CallIsRefused:
 		r.Words, r.Icon, r.Tone = "Not run, because it was refused", "stop", ToneOff
-	case journal.CallIsDispatched:
+	case journal.CallIsDispatched, journal.CallIsAdopted: // which no call is in for itself
 		r.Words, r.Icon, r.Tone = "Started, no result yet", "run", ToneRun
 		if c.AdoptedAt > 0 {
 			r.Words = "Still running, no result yet"
