@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"cmp"
+
 	"holdfast/journal"
 	"holdfast/views/components"
 )
@@ -31,7 +33,7 @@ func (r RunningCommand) Host() string {
 	if p := r.Call.Process; p != nil && p.Host != "" {
 		return p.Host
 	}
-	return r.Worker
+	return cmp.Or(r.Worker, r.S.Host)
 }
 
 // State says whether a server follows it just now.
