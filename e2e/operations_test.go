@@ -239,6 +239,7 @@ func TestE2E_Doctor(t *testing.T) {
 		table.want(t, "database", "ok", "schema ")
 		table.want(t, "address", "ok", "127.0.0.1:8080, without --public-url")
 		table.want(t, "sign-in", "ok", "1 user")
+		table.want(t, "shims", "ok", "no command runs")
 		table.want(t, "workspaces", "ok", w.work)
 		table.want(t, "sessions' folders", "ok", "1 of 1 ")
 		table.want(t, "agent runbook", "ok", "/sh")

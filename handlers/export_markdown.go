@@ -156,7 +156,11 @@ func (d *document) unknown(ctx context.Context) error {
 			return err
 		}
 		for _, e := range c.Evidence {
-			d.data("Evidence ("+code(e.Type)+")", e.Text)
+			name := "Evidence (" + code(e.Type) + ")"
+			if e.Type == journal.EvidenceExitRecord {
+				name += ", the command’s own record, found later"
+			}
+			d.data(name, e.Text)
 		}
 		if r := c.Resolution; r != nil {
 			d.say("Resolved by %s, %s: %s.\n\n", d.who(ctx, r.By), timeJSON(r.At), code(string(r.Outcome)))
@@ -247,13 +251,16 @@ func (d *document) commands(ctx context.Context) error {
 		}
 		if c.DispatchedAt > 0 {
 			d.say(" Dispatched %s", timeJSON(c.DispatchedAt))
-			if c.EndedAt > 0 {
+			if c.EndedAt > 0 && !c.NeverRan() {
 				d.say(", for %s", components.Took(c.EndedAt-c.DispatchedAt))
 			}
 			d.say(".")
 		}
 		if c.AdoptedAt > 0 {
-			d.say(" The server was lost meanwhile; it was followed again from %s on.", timeJSON(c.AdoptedAt))
+			d.say(" The server was restarted meanwhile; it was found still running at %s, and nothing was interrupted.", timeJSON(c.AdoptedAt))
+		}
+		if c.Reason == journal.ReasonNotStarted {
+			d.say(" It never began: the server was lost between its dispatch and its start.")
 		}
 		d.say("\n\n")
 		if c.Reason != "" {

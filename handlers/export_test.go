@@ -425,7 +425,7 @@ func TestExport_AdoptedCall(t *testing.T) {
 			t.Fatalf("got %+v, %v", c, err)
 		}
 		since := timeJSON(c.AdoptedAt)
-		for name, export := range map[string]exportFunc{`"adopted_at":"` + since + `"`: ExportJSON, "it was followed again from " + since + " on.": ExportMarkdown} {
+		for name, export := range map[string]exportFunc{`"adopted_at":"` + since + `"`: ExportJSON, "it was found still running at " + since + ", and nothing was interrupted.": ExportMarkdown} {
 			var out bytes.Buffer
 			if err := export(t.Context(), &out, w.store, r.Owner, r.Session); err != nil {
 				t.Fatal(err)

@@ -164,7 +164,7 @@ func (s *Server) showHelp(c *fiber.Ctx) error {
 // sessionView is a session as components show it.
 func sessionView(s *store.Session, v components.Viewer) components.Session {
 	return components.Session{
-		ID: s.ID, State: s.State, Claim: s.Claim, Now: s.Now, Position: s.Position, Host: s.Host, LastSeq: s.LastSeq,
+		ID: s.ID, State: s.State, Claim: s.Claim, Now: s.Now, Position: s.Position, Host: s.Host, Kept: s.Kept, LastSeq: s.LastSeq,
 		Preset: presetTitle(s.Rules.Preset), Viewer: v,
 	}
 }

@@ -29,6 +29,7 @@ func (s *Server) pageRoutes() []route {
 		{post, "/sessions/:id/unsent", owner, prompt, s.submitUnsent},
 		{post, "/prompts/:id/withdrawal", owner, prompt, s.submitWithdrawal},
 
+		{get, "/running", owner, read, s.showRunning},
 		{get, "/pulse", owner, read, s.showPulse},
 		{get, "/settings", owner, read, s.showSettings},
 		{post, "/settings", owner, all, s.submitSettings},

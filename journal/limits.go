@@ -1,6 +1,9 @@
 package journal
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Limits are the bounds of one turn, counted from the journal over all its
 // executions (COO-5). Zero means: off, or, in a continuation, as before.
@@ -54,4 +57,30 @@ func (l Limits) Check() error {
 		return Errorf(Unprocessable, "A limit must be a positive number.").Typed("bad-limit")
 	}
 	return nil
+}
+
+// CallTime is how long a call may run that asks for a time in seconds; 0: it asks
+// for none. bounded reports that this is the bound of every call, at which its
+// turn ends (COO-5), and not the call's own limit, at which it fails.
+func CallTime(timeoutS int64) (limit time.Duration, bounded bool) {
+	if timeoutS <= 0 || timeoutS > int64(DefaultCallTime/time.Second) {
+		return DefaultCallTime, true
+	}
+	return time.Duration(timeoutS) * time.Second, false
+}
+
+// EndsBy is when a call that was dispatched is ended unless it ends before; 0: it
+// wasn't. The input must be whole: a reference to it names no limit.
+func (c *Call) EndsBy() int64 {
+	if c.DispatchedAt == 0 {
+		return 0
+	}
+	var asks struct {
+		TimeoutS int64 `json:"timeout_s"`
+	}
+	if json.Unmarshal(c.Input, &asks) != nil {
+		asks.TimeoutS = 0 // a tool's input may be anything
+	}
+	limit, _ := CallTime(asks.TimeoutS)
+	return c.DispatchedAt + limit.Milliseconds()
 }

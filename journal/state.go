@@ -86,6 +86,10 @@ type OpenCall struct {
 	Effect  Effect    `json:"effect"`
 	State   CallState `json:"state"`
 	Adopted string    `json:"adopted,omitempty"` // the state folder whose workers follow it (REC-10)
+
+	// Of an adopted call, for people: when it was dispatched, and when it was found still running.
+	Since     int64 `json:"since,omitempty"`
+	AdoptedAt int64 `json:"adopted_at,omitempty"`
 }
 
 func (c OpenCall) isAdopted() bool { return c.Adopted != "" }
@@ -325,8 +329,6 @@ func (s *State) applyWork(body Body) {
 		s.Pending = drop(s.Pending, b.ID)
 	case *CallDispatched:
 		s.setCall(b.CallID, CallIsDispatched)
-	case *CallAdopted:
-		s.adopt(b.CallID, b.StateFolderID)
 	case *CallSettled:
 		s.setCall(b.CallID, b.State)
 		if b.State == CallSucceeded || b.State == CallFailed {
@@ -382,6 +384,8 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.LatestAssistant = newest(s.LatestAssistant, b.MessageID, b.Part)
 	case *MessageCompleted:
 		s.LatestAssistant = newest(s.LatestAssistant, b.MessageID, b.Part)
+	case *CallAdopted:
+		s.adopt(ev.Time, b)
 	case *AttemptSettled:
 		s.Usage.InputTokens += b.Usage.InputTokens
 		s.Usage.OutputTokens += b.Usage.OutputTokens
@@ -409,19 +413,24 @@ func (s *State) setCall(id string, to CallState) {
 	case i < 0:
 		return
 	case to == CallIsWaiting, to == CallIsDispatched:
-		calls[i].State, calls[i].Adopted = to, ""
+		calls[i] = OpenCall{ID: id, Effect: calls[i].Effect, State: to}
 	default:
 		calls = slices.Delete(calls, i, i+1)
 	}
 	s.Calls = calls
 }
 
-// adopt notes who follows a dispatched call. Call.Apply refuses any other.
-func (s *State) adopt(id, folder string) {
-	i := slices.IndexFunc(s.Calls, func(c OpenCall) bool { return c.ID == id && c.State == CallIsDispatched })
-	if i >= 0 {
-		s.Calls = slices.Clone(s.Calls)
-		s.Calls[i].Adopted = folder
+// adopt notes who follows a dispatched call, or that nobody does any more.
+// Call.Apply refuses any other.
+func (s *State) adopt(at int64, b *CallAdopted) {
+	i := slices.IndexFunc(s.Calls, func(c OpenCall) bool { return c.ID == b.CallID && c.State == CallIsDispatched })
+	if i < 0 {
+		return
+	}
+	s.Calls = slices.Clone(s.Calls)
+	c := &s.Calls[i]
+	if *c = (OpenCall{ID: c.ID, Effect: c.Effect, State: c.State}); b.StateFolderID != "" {
+		c.Adopted, c.Since, c.AdoptedAt = b.StateFolderID, b.Since, at
 	}
 }
 

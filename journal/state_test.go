@@ -237,14 +237,14 @@ func TestCall_AdoptedUntilItIsDispatchedAgain(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]Body{"let go": &CallAdopted{CallID: "call_1"}, "dispatched again": &CallDispatched{CallID: "call_1", N: 2}} {
 		c := &Call{ID: "call_1", Effect: EffectRead, State: CallIsDispatched, N: 1}
-		s := story(t, created, admitted, started, promoted, &CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: EffectRead}, sent, kept, adopted)
-		if err := c.Apply(&Event{Time: 7}, adopted); err != nil || c.AdoptedAt != 7 || c.AdoptedBy != "fld_1" || !s.Adopts() || s.Adopted()[0].Adopted != "fld_1" {
+		s := story(t, created, admitted, started, promoted, &CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: EffectRead}, sent, kept, &CallAdopted{CallID: "call_1", Since: 3, StateFolderID: "fld_1"})
+		if err := c.Apply(&Event{Time: 7}, adopted); err != nil || c.AdoptedAt != 7 || c.AdoptedBy != "fld_1" || !s.Adopts() || s.Adopted()[0] != (OpenCall{"call_1", EffectRead, CallIsDispatched, "fld_1", 3, 8000}) {
 			t.Fatalf("%+v, %+v, %v", c, s.Calls, err)
 		}
 		if err := c.Apply(&Event{Time: 9}, end); err != nil || c.AdoptedAt != 0 || c.AdoptedBy != "" {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
-		if err := s.Apply(&Event{Seq: 99, Time: 9}, end); err != nil || s.Adopts() || len(s.Adopted()) != 0 || s.Calls[0].State != CallIsDispatched {
+		if err := s.Apply(&Event{Seq: 99, Time: 9}, end); err != nil || s.Adopts() || len(s.Adopted()) != 0 || s.Calls[0] != (OpenCall{ID: "call_1", Effect: EffectRead, State: CallIsDispatched}) {
 			t.Errorf("%s: %+v, %v", name, s.Calls, err)
 		}
 	}

@@ -61,7 +61,7 @@ func Diagnose(ctx context.Context, database, stateDir string) *Diagnosis {
 	d.folder(stateDir)
 	d.space("disk of the state folder", stateDir, false)
 	d.hostClock(time.Now())
-	doc := &doctor{Diagnosis: d}
+	doc := &doctor{Diagnosis: d, dir: stateDir}
 	if IsPostgres(database) {
 		doc.postgres(ctx, database)
 	} else {
@@ -153,7 +153,8 @@ func (d *Diagnosis) hostClock(now time.Time) {
 // doctor is a Diagnosis with the database that it is of.
 type doctor struct {
 	*Diagnosis
-	s *Store
+	s   *Store
+	dir string // the state folder
 }
 
 // open gives the journal in one reading pool, without a writer or a goroutine.
@@ -396,6 +397,7 @@ func (d *doctor) contents(ctx context.Context) {
 		return
 	}
 	d.Read = true
+	d.shims(ctx)
 	if ahead := time.Duration(latest.Int64-now) * time.Millisecond; ahead > time.Minute {
 		d.add("journal's time", Warning, fmt.Sprintf("the newest entry is %s ahead of the database's clock: that was set back", ahead.Round(time.Second)), "set the clock; until then claims of before seem to hold longer")
 	}

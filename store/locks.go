@@ -89,12 +89,11 @@ func LockState(dir string) (*Lock, StateFolder, error) {
 // An id whose binding isn't this one is another folder's, or nobody knows whose.
 func stateFolder(dir, birth string) (StateFolder, error) {
 	path := filepath.Join(dir, "id")
-	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return StateFolder{}, fmt.Errorf("read the state folder's id: %w", err)
+	id, own, err := readFolderID(path, birth)
+	if err != nil {
+		return StateFolder{}, err
 	}
-	id, bound, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
-	if id != "" && bound == birth {
+	if own {
 		return StateFolder{ID: id}, nil
 	}
 	folder := StateFolder{ID: NewID("fld"), Was: id}
@@ -106,6 +105,17 @@ func stateFolder(dir, birth string) (StateFolder, error) {
 		return StateFolder{}, fmt.Errorf("write the state folder's id: %w", err)
 	}
 	return folder, syncDir(dir)
+}
+
+// readFolderID gives the id that stands in a state folder, "" if none does, and
+// whether it is the folder's own.
+func readFolderID(path, birth string) (id string, own bool, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", false, fmt.Errorf("read the state folder's id: %w", err)
+	}
+	id, bound, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return id, id != "" && bound == birth, nil
 }
 
 func lockFile(what, shown, path string) (*Lock, error) {

@@ -69,6 +69,7 @@ type Session struct {
 	Position  int   // in the queue, from 1; 0: not queued
 	Host      string
 	PID       int
+	Kept      int // its commands that run under shims, and so outlive their server
 }
 
 // Execution is the first reading (semantics §11).
@@ -240,6 +241,7 @@ type sessionView struct {
 	Host      sql.NullString `db:"w_host"`
 	PID       sql.NullInt64  `db:"w_pid"`
 	Position  int            `db:"position"`
+	Kept      int            `db:"kept"`
 }
 
 // viewColumns and viewFrom read a session with its claim and worker. The place in the queue is computed here (http.md).
@@ -247,7 +249,8 @@ const (
 	viewColumns = "s.id, s.owner_id, s.workspace_id, s.preset, s.rules, s.policy, s.rules_version, s.next_seq, s.epoch, s.execution_id, s.updated_at, s.state, " +
 		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, " +
 		"w.host AS w_host, w.pid AS w_pid, " +
-		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, "
+		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, " +
+		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched') AS kept, "
 	viewFrom = " AS now FROM session s LEFT JOIN claim c ON c.session_id = s.id LEFT JOIN worker w ON w.id = c.worker_id "
 )
 
@@ -259,7 +262,7 @@ func (r *sessionView) session() (Session, error) {
 	rules, err := r.rules()
 	out := Session{
 		ID: r.ID, OwnerID: r.OwnerID, State: st, Rules: rules, LastSeq: r.NextSeq, UpdatedAt: r.UpdatedAt, Now: r.Now,
-		Position: r.Position, Host: r.Host.String, PID: int(r.PID.Int64),
+		Position: r.Position, Host: r.Host.String, PID: int(r.PID.Int64), Kept: r.Kept,
 	}
 	if r.Execution.Valid {
 		out.Claim = &journal.Claim{

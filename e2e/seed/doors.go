@@ -99,11 +99,14 @@ func (w *elsewhere) claim(ctx context.Context, name string, state journal.Execut
 
 // append writes what the worker would write; phase "" leaves the claim's.
 func (r *run) append(ctx context.Context, phase journal.Phase, bodies ...journal.Body) error {
-	drafts := make([]journal.Draft, 0, len(bodies))
+	return r.write(ctx, store.Append{Phase: phase}, bodies)
+}
+
+func (r *run) write(ctx context.Context, a store.Append, bodies []journal.Body) error {
 	for _, b := range bodies {
-		drafts = append(drafts, journal.Draft{ID: store.NewID("evt"), Actor: journal.Agent(), Body: b})
+		a.Drafts = append(a.Drafts, journal.Draft{ID: store.NewID("evt"), Actor: journal.Agent(), Body: b})
 	}
-	_, err := r.w.s.Append(ctx, r.claim, store.Append{Drafts: drafts, Phase: phase})
+	_, err := r.w.s.Append(ctx, r.claim, a)
 	return err
 }
 
@@ -122,10 +125,12 @@ func (r *run) begun(n int, command string, effect journal.Effect) (call string, 
 	}
 }
 
-// deploys begins a command with an effect, which has said something.
+// deploys begins a command with an effect under a shim, which has said something.
 func (r *run) deploys(ctx context.Context) error {
 	call, bodies := r.begun(1, "deploy --all", journal.EffectEffect)
-	return r.append(ctx, journal.PhaseUncertain, append(bodies, &journal.CallOutput{CallID: call, Stream: "stdout", Text: journal.T("deploying part 1 of 3\n")})...)
+	said := "deploying part 1 of 3\n"
+	a := store.Append{Phase: journal.PhaseUncertain, Spool: &store.Spool{CallID: call, N: 1, StateFolderID: otherFolder, ReadTo: int64(len(said))}}
+	return r.write(ctx, a, append(bodies, &journal.CallOutput{CallID: call, Stream: "stdout", Text: journal.T(said)}))
 }
 
 func (w *elsewhere) running(ctx context.Context) error {

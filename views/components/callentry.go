@@ -8,7 +8,7 @@ import (
 )
 
 // callEntry draws what happened to a call, from intent to outcome.
-func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
+func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	name := d.callName(journal.CallOf(body))
 	switch b := body.(type) {
 	case *journal.CallProposed:
@@ -28,12 +28,9 @@ func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
 		}
 		return e, true
 	case *journal.CallAdopted:
-		if b.StateFolderID == "" {
-			return Entry{Icon: "server", Title: Say("No longer followed: ", name), Lines: []Phrase{Say("The server that followed it does not answer, so it may be run again.")}}, true
-		}
-		return Entry{Icon: "run", Title: Say("Still running: ", name), Lines: []Phrase{Say("The server was restarted, and follows it again.")}}, true
+		return adoptedEntry(b, name), true
 	case *journal.CallSettled:
-		e := d.settled(b, name)
+		e := d.settled(b, name, ev.ExecutionID == "")
 		e.Output = d.output(b.CallID, b.State == journal.CallFailed)
 		return e, true
 	case *journal.CallUnknown:
@@ -41,7 +38,11 @@ func (d *drawer) callEntry(body journal.Body) (Entry, bool) {
 		e.Output = d.output(b.CallID, true)
 		return e, true
 	case *journal.CallEvidence:
-		return Entry{Icon: "server", Title: Say("Late evidence about ", name), Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
+		title := Say("Late evidence about ", name)
+		if b.Evidence.Type == journal.EvidenceExitRecord {
+			title = Say("The record of how ", name, " ended came late")
+		}
+		return Entry{Icon: "server", Title: title, Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
 	case *journal.CallResolved:
 		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+VerdictText(b.Outcome)), Note: Say(thenText(b.Then))}
 		e.prose(b.Evidence)
@@ -109,8 +110,11 @@ func VerdictText(v journal.Verdict) string {
 	return Line(string(v), 40)
 }
 
-func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
+// settled draws how a call ended. One that no execution has settled ended while
+// nobody followed it, and its own record was found: when that was isn't in the journal.
+func (d *drawer) settled(b *journal.CallSettled, name Word, byRecord bool) Entry {
 	c := d.Calls[b.CallID]
+	byRecord = byRecord && (b.State == journal.CallSucceeded || b.State == journal.CallFailed)
 	var note []string
 	if b.ExitCode != nil {
 		note = append(note, fmt.Sprintf("exit %d", *b.ExitCode))
@@ -118,7 +122,7 @@ func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
 	if b.Signal != "" {
 		note = append(note, "ended by "+Line(b.Signal, 20))
 	}
-	if c != nil && c.DispatchedAt > 0 && c.EndedAt > 0 {
+	if c != nil && c.DispatchedAt > 0 && c.EndedAt > 0 && !byRecord && b.Reason != journal.ReasonNotStarted {
 		note = append(note, Took(c.EndedAt-c.DispatchedAt))
 	}
 	if c != nil && c.AllowedBy != nil && b.State != journal.CallIsRefused {
@@ -138,10 +142,13 @@ func (d *drawer) settled(b *journal.CallSettled, name Word) Entry {
 		e.Icon = "stop"
 		e.Title = Say("Cancelled: ", name)
 	}
-	if b.State == journal.CallCancelled && (b.Reason == journal.ReasonNotStarted || (c != nil && c.DispatchedAt == 0)) {
+	if byRecord {
+		e.Lines = []Phrase{Say("It ended while no server followed it; its own record says how.")}
+	}
+	if b.State == journal.CallCancelled && c != nil && c.DispatchedAt == 0 && b.Reason != journal.ReasonNotStarted {
 		e.Lines = []Phrase{Say("It was not started.")}
 	} else if why := settleReason(b.Reason); why != "" {
-		e.Lines = []Phrase{Say(why)}
+		e.Lines = append(e.Lines, Say(why))
 	}
 	return e
 }
@@ -160,6 +167,10 @@ func settleReason(reason string) string {
 		return "It was ended, because its output could not be recorded."
 	case "start_failed":
 		return "It could not be started."
+	case "orphaned":
+		return "It was ended, because no server followed it for too long."
+	case journal.ReasonNotStarted:
+		return neverBegan
 	}
 	return Line(reason, 500)
 }

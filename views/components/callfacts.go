@@ -19,12 +19,18 @@ func CallState(c *journal.Call) Reading {
 		r.Words, r.Icon, r.Tone = "Not run, because it was refused", "stop", ToneOff
 	case journal.CallIsDispatched, journal.CallIsAdopted: // which no call is in for itself
 		r.Words, r.Icon, r.Tone = "Started, no result yet", "run", ToneRun
+		if c.AdoptedAt > 0 {
+			r.Words = "Still running, no result yet"
+		}
 	case journal.CallSucceeded:
 		r.Words, r.Icon, r.Tone = "Succeeded", "done", ToneRun
 	case journal.CallFailed:
 		r.Words, r.Icon, r.Tone = "Failed", "fail", ToneBad
 	case journal.CallCancelled:
 		r.Words, r.Icon, r.Tone = "Cancelled", "stop", ToneOff
+		if c.Reason == journal.ReasonNotStarted {
+			r.Words = "Never began"
+		}
 	case journal.CallIsUnknown:
 		r.Words, r.Icon, r.Tone = "Outcome unknown", "unk", ToneUnk
 		if c.Resolution != nil {
@@ -43,6 +49,7 @@ type CallFact struct {
 // CallFacts are what is recorded of a call, without its payload and output.
 func CallFacts(c *journal.Call, v Viewer) []CallFact {
 	d := drawer{Window: Window{Viewer: v}}
+	neverBegan := c.N > 0 && c.NeverRan()
 	var out []CallFact
 	add := func(name string, parts ...any) { out = append(out, CallFact{name, Say(parts...)}) }
 	add("Tool", Code(c.Tool))
@@ -56,18 +63,28 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 		if c.N > 1 {
 			started = Say(started, ", for the "+Ordinal(c.N)+" time")
 		}
-		add("Started", started)
+		name := "Started"
+		if neverBegan {
+			name = "Dispatched"
+		}
+		add(name, started)
 	}
 	if c.AdoptedAt > 0 {
-		add("Followed again", AtSecond(c.AdoptedAt), ", after the server was lost")
+		add("Found still running", AtSecond(c.AdoptedAt), ", after the server was restarted")
+	}
+	if by := c.EndsBy(); c.State == journal.CallIsDispatched && by > 0 {
+		add("Ended at the latest", AtSecond(by))
 	}
 	if c.EndedAt > 0 {
 		name := "Ended"
-		if c.State == journal.CallIsUnknown {
+		switch {
+		case c.State == journal.CallIsUnknown:
 			name = "Lost"
+		case neverBegan:
+			name = "Recorded"
 		}
 		ended := Say(AtSecond(c.EndedAt))
-		if c.DispatchedAt > 0 && c.State != journal.CallIsUnknown {
+		if c.DispatchedAt > 0 && c.State != journal.CallIsUnknown && !neverBegan {
 			ended = Say(ended, ", after "+Took(c.EndedAt-c.DispatchedAt))
 		}
 		add(name, ended)

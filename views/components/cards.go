@@ -142,8 +142,11 @@ func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
 func (c UnknownCard) lives() string {
 	known := false
 	for _, e := range c.Call.Evidence {
-		if e.Type == "process" {
+		switch e.Type {
+		case "process":
 			known = !strings.Contains(e.Text, "may still be running")
+		case journal.EvidenceExitRecord:
+			return "The record of how it ended came late; it stands below."
 		}
 	}
 	if known {

@@ -137,7 +137,7 @@ func (d *drawer) entry(ev *journal.Event, body journal.Body) Entry {
 	if e, ok := d.messageEntry(ev, body); ok {
 		return e
 	}
-	if e, ok := d.callEntry(body); ok {
+	if e, ok := d.callEntry(ev, body); ok {
 		return e
 	}
 	if e, ok := d.permissionEntry(body); ok {
@@ -186,28 +186,6 @@ func (d *drawer) sessionEntry(ev *journal.Event, body journal.Body) (Entry, bool
 		return recoveredEntry(b), true
 	}
 	return Entry{}, false
-}
-
-func recoveredEntry(b *journal.StepRecovered) Entry {
-	unknown, kept := len(b.Attempts), 0
-	for _, c := range b.Calls {
-		if c.Became == journal.CallIsUnknown {
-			unknown++
-		} else {
-			kept++ // it runs on, or its end was recorded without the worker
-		}
-	}
-	e := Entry{Icon: "server", Title: Say("The worker of this session was lost"), Note: Say("recorded by the server")}
-	if kept > 0 {
-		e.Lines = []Phrase{Say(Plural(kept, "operation") + " went on without it. Nothing was repeated.")}
-	}
-	if unknown > 0 {
-		e.Lines = append(e.Lines, Say(Plural(unknown, "operation")+" had no recorded result. Nothing was repeated."))
-	}
-	if unknown+kept == 0 {
-		e.Lines = []Phrase{Say("Nothing that changes anything was running. The turn goes on from here.")}
-	}
-	return e
 }
 
 func (d *drawer) promptEntry(body journal.Body) (Entry, bool) {

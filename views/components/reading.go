@@ -47,6 +47,7 @@ type Session struct {
 	Now      int64 // the database's clock
 	Position int   // in the queue, from 1; 0: not queued
 	Host     string
+	Kept     int // commands that run under shims, which outlive their server
 	LastSeq  int64
 	Preset   string // its title
 	Viewer   Viewer
@@ -128,7 +129,7 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	case journal.StateQueued:
 		return s.queuedDetail()
 	case journal.StateRunning:
-		return Say(s.turnWords(), "since ", At(since), ". Last entry ", Age(s.State.UpdatedAt), " ago.")
+		return s.runningDetail(since)
 	case journal.StateRetrying:
 		return Say(fmt.Sprintf("The provider did not take the request. Try %d of %d at ", st.Retry.N, st.Retry.Of), AtSecond(st.Retry.At), ".")
 	case journal.StateWaiting:
@@ -140,7 +141,7 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	case journal.StateUnconfirmed:
 		return s.unconfirmedDetail(since)
 	case journal.StateUncertain:
-		return Say("Since ", At(since), ". Nothing was repeated.")
+		return Say("Since ", At(since), ". Nothing was repeated.", s.alsoRuns())
 	case journal.StateStopped, journal.StateLimitReached, journal.StateFailed:
 		return s.endedDetail(state)
 	case journal.StateReady:
@@ -170,7 +171,13 @@ func (s Session) stoppingDetail() Phrase {
 	if i == nil {
 		return Say("Ends at the next safe point.")
 	}
-	if i.Mode == journal.InterruptNow {
+	unfollowed := s.State.Adopts() && !s.followed()
+	switch {
+	case unfollowed && i.Mode == journal.InterruptNow:
+		return Say("Asked ", At(i.At), ". What runs is ended once a server follows it again.")
+	case unfollowed:
+		return Say("Asked ", At(i.At), ". Ends at the next safe point, once a server follows it again.")
+	case i.Mode == journal.InterruptNow:
 		return Say("Asked ", At(i.At), ". What runs is being ended.")
 	}
 	return Say("Asked ", At(i.At), ". Ends at the next safe point.")
@@ -180,6 +187,9 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 	worker := "its worker"
 	if s.Host != "" {
 		worker = s.Host
+	}
+	if s.Kept > 0 {
+		return s.leftDetail(worker, since)
 	}
 	if s.Claim.ExpiresAt <= s.Now {
 		return Say("No word from "+worker+" for ", Age(since), ". Its hold ended ", AtSecond(s.Claim.ExpiresAt), "; what was in progress is being found out.")
@@ -308,6 +318,9 @@ func (s Session) NeedsYou() Reading {
 		r.Detail = Say("Read what was done, then go on or archive it.")
 	default:
 	}
+	if s.State.Adopts() && (needs == journal.NeedsDecision || needs == journal.NeedsBlocked) { // its base is since when that runs
+		r.Detail = Say("No time limit.")
+	}
 	if s.unfinished() {
 		r.Words, r.Icon, r.Tone, r.Href = "1 to continue", "rev", ToneRev, "#needs"
 		r.Detail = Say("The turn is not finished.")
@@ -418,6 +431,9 @@ func (s Session) RowDetail() Phrase {
 	if r := s.NeedsYou(); r.Key != string(journal.NeedsNone) && r.Key != string(journal.NeedsReview) {
 		return Say(p, ", ", Word{Text: r.Words, Strong: true})
 	}
+	if s.State.Adopts() && s.Claim == nil {
+		p = Say(p, ", no server follows its command just now")
+	}
 	if s.unfinished() {
 		p = Say(p, ", the turn is not finished")
 	}
@@ -432,7 +448,7 @@ func AllReadings() []Reading {
 	explained := map[journal.ExecutionState]string{
 		journal.StateIdle:         "Nothing was asked, or all of it was withdrawn.",
 		journal.StateQueued:       "There is work, and it waits for a free worker.",
-		journal.StateRunning:      "A worker holds the session and works.",
+		journal.StateRunning:      "A worker holds the session and works, or a command of it runs on although its server was restarted.",
 		journal.StateRetrying:     "The provider did not take a request; it is sent again at the time shown.",
 		journal.StateWaiting:      "The agent asked for something. Nothing runs until you answer.",
 		journal.StateBlocked:      "An agent, a workspace or your word is missing. Nothing is lost, and nothing runs.",

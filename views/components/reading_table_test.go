@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"holdfast/journal"
@@ -62,7 +63,7 @@ var pairs = map[journal.ExecutionState][]journal.Needs{
 	journal.StateWaiting: {journal.NeedsDecision}, journal.StateBlocked: {journal.NeedsBlocked}, journal.StateUncertain: {journal.NeedsReconcile},
 	journal.StateReady: {journal.NeedsReview, journal.NeedsNone}, journal.StateStopped: {journal.NeedsReview, journal.NeedsNone},
 	journal.StateFailed: {journal.NeedsReview, journal.NeedsNone}, journal.StateLimitReached: {journal.NeedsReview, journal.NeedsNone},
-	journal.StateRunning: {journal.NeedsNone, journal.NeedsDecision},
+	journal.StateRunning: {journal.NeedsNone, journal.NeedsDecision, journal.NeedsBlocked}, // beside what outlived its server
 }
 
 func pairAllowed(s journal.ExecutionState, n journal.Needs) bool {
@@ -79,7 +80,7 @@ func steps() []journal.Body {
 		&journal.TurnStarted{TurnID: "trn_1", Cause: journal.CausePrompt}, &journal.TurnStarted{TurnID: "trn_1", Cause: journal.CauseContinuation},
 		&journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Completed}, &journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Failed}, &journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Stopped},
 		&journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Interrupted}, &journal.TurnEnded{TurnID: "trn_1", Outcome: journal.LimitReach, Limit: "steps"},
-		&journal.CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: journal.EffectEffect}, &journal.CallDispatched{CallID: "call_1", N: 1}, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded},
+		&journal.CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: journal.EffectEffect}, &journal.CallDispatched{CallID: "call_1", N: 1}, &journal.CallAdopted{CallID: "call_1", Since: now - 90_000, StateFolderID: "fld_1"}, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded},
 		&journal.CallUnknown{CallID: "call_1"}, &journal.CallResolved{CallID: "call_1", Outcome: journal.Happened},
 		&journal.PermissionAsked{ID: "per_1", Tool: journal.ToolRef{CallID: "call_1"}}, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyOnce}, &journal.PermissionCancelled{ID: "per_1"},
 		&journal.AttemptPrepared{AttemptID: "att_1"}, &journal.AttemptFailed{AttemptID: "att_1", Retry: &journal.Retry{N: 2, Of: 3, At: now + 9000}}, &journal.AttemptUnknown{AttemptID: "att_1"},
@@ -96,7 +97,7 @@ func whole(s *journal.State, c *journal.Claim) bool {
 		return false
 	case s.Archived && (s.TurnOpen() || s.Unknowns() > 0 || c != nil):
 		return false
-	case c != nil && (s.Blocked != nil || s.Unknowns() > 0): // such a session isn't claimed (COO-2)
+	case c != nil && !s.Adopts() && (s.Blocked != nil || s.Unknowns() > 0): // such a session isn't claimed (COO-2)
 		return false
 	case c != nil && !s.TurnOpen() && (s.Held || len(s.Admitted) == 0): // COO-2
 		return false
@@ -152,7 +153,7 @@ func lives(t *testing.T, depth int) []journal.State {
 // in pairs that may be (ux §4.4).
 func TestReadings_Table(t *testing.T) {
 	t.Parallel()
-	seen := map[journal.ExecutionState]int{}
+	seen, adopted := map[journal.ExecutionState]int{}, map[journal.ExecutionState]int{}
 	claims := map[string]*journal.Claim{"none": nil, "live": live(), "silent": {Phase: journal.PhaseSafe, ExpiresAt: now + 5_000, LeaseMS: 30_000}, "gone": {Phase: journal.PhaseReady, ExpiresAt: now - 5_000, LeaseMS: 30_000}}
 	for _, s := range lives(t, 6) {
 		for name, claim := range claims {
@@ -169,6 +170,12 @@ func TestReadings_Table(t *testing.T) {
 			if err := says("needs "+string(needs), one.NeedsYou()); err != nil {
 				t.Errorf("%s claim: %v", name, err)
 			}
+			if adopts := s.Adopts(); adopts {
+				adopted[execution]++
+				if says := one.Execution().Detail.String(); execution == journal.StateRunning && !strings.HasPrefix(says, "Still running since 13:24") || strings.Contains(says, "Nothing is running") {
+					t.Errorf("%s claim: something runs, and it says %q", name, says)
+				}
+			}
 			if execution != journal.StateUnconfirmed && !pairAllowed(execution, needs) {
 				t.Errorf("%s claim: %s beside %s must not be: %+v", name, execution, needs, s)
 			}
@@ -182,7 +189,12 @@ func TestReadings_Table(t *testing.T) {
 			t.Errorf("no life came to %s", state)
 		}
 	}
-	t.Logf("readings by state: %v", seen)
+	for _, state := range []journal.ExecutionState{journal.StateRunning, journal.StateStopping, journal.StateUncertain, journal.StateUnconfirmed} {
+		if adopted[state] == 0 {
+			t.Errorf("no life with something adopted came to %s", state)
+		}
+	}
+	t.Logf("readings by state: %v; with something adopted: %v", seen, adopted)
 }
 
 // Every pair that the table doesn't have is one that a test would find.
@@ -197,8 +209,8 @@ func TestReadings_ForbiddenPairs(t *testing.T) {
 			}
 		}
 	}
-	if allowed != 3+8+2+6 {
-		t.Errorf("%d pairs of %d are allowed, want 19", allowed, len(journal.States())*len(needs))
+	if allowed != 3+8+3+6 {
+		t.Errorf("%d pairs of %d are allowed, want 20", allowed, len(journal.States())*len(needs))
 	}
 	// No two keys look the same: shape and words together tell them apart.
 	looks := map[string]string{}

@@ -78,7 +78,7 @@ func allowedPair(s journal.ExecutionState, n journal.Needs) bool {
 	case journal.StateReady, journal.StateStopped, journal.StateFailed, journal.StateLimitReached:
 		return n == journal.NeedsReview || n == journal.NeedsNone
 	case journal.StateRunning:
-		return n == journal.NeedsNone || n == journal.NeedsDecision
+		return n == journal.NeedsNone || n == journal.NeedsDecision || n == journal.NeedsBlocked // beside what outlived its server
 	default:
 		return n == journal.NeedsNone
 	}
@@ -89,7 +89,7 @@ func TestSession_Groups(t *testing.T) {
 	want := map[string]components.Group{
 		"idle": components.GroupEarlier, "queued": components.GroupRunning, "running": components.GroupRunning, "waiting": components.GroupNeeds,
 		"running and asking": components.GroupNeeds, "blocked": components.GroupNeeds, "uncertain": components.GroupNeeds, "unconfirmed": components.GroupRunning,
-		"stopped": components.GroupEarlier, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
+		"stopped": components.GroupEarlier, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
 	}
 	rows := readings(t)
 	for name, group := range want {

@@ -63,6 +63,9 @@ func unknownCards() Section {
 	add("nothing of it runs", func(c *components.UnknownCard) {
 		c.Call.Evidence = []journal.Evidence{{Type: "process", Text: "None of its processes was running any more when the execution was recovered."}, {Type: "person", Text: "I saw it end."}}
 	})
+	add("its record came late", func(c *components.UnknownCard) {
+		c.Call.Evidence = append(c.Call.Evidence, journal.Evidence{Type: journal.EvidenceExitRecord, Text: "Its command ended at 2026-11-29T13:25:31Z with exit code 0."})
+	})
 	add("nothing was seen of it", func(c *components.UnknownCard) { c.Call.Evidence, c.Call.Process = nil, nil })
 	add("nothing was chosen", func(c *components.UnknownCard) {
 		c.Problem, c.Field = "Choose what you found, then record it", "outcome"

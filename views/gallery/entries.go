@@ -78,13 +78,17 @@ func ends() []components.Entry {
 		{State: journal.CallFailed, Reason: "output_failed"},
 		{State: journal.CallIsRefused, Reason: "rejected"},
 		{State: journal.CallCancelled, Reason: "interrupted"},
+		{State: journal.CallCancelled, Reason: "orphaned"},
+		{State: journal.CallCancelled, Reason: journal.ReasonNotStarted},
 	} {
 		b.CallID = "call_1"
 		w := fixtures.Window(b)
 		w.Events[0].Seq = int64(i + 1)
 		out = append(out, components.Entries(w)...)
 	}
-	return out
+	w := fixtures.Window(&journal.CallSettled{CallID: "call_1", State: journal.CallFailed, Reason: "timeout"})
+	w.Events[0].Seq, w.Events[0].ExecutionID = int64(len(out)+1), "" // while no execution was there
+	return append(out, components.Entries(w)...)
 }
 
 func lines(n int) string {

@@ -106,7 +106,8 @@ func marks() Section {
 		calls = calls.also(components.Mark, components.CallState(&journal.Call{State: st}))
 	}
 	return Section{ID: "marks", Title: "Marks", Note: "A shape and words, always both.", Examples: []Example{
-		states, needs, calls.also(components.Mark, components.CallState(&journal.Call{State: journal.CallIsUnknown, Resolution: &journal.Resolution{Outcome: journal.InPart}})),
+		states, needs, calls.also(components.Mark, components.CallState(&journal.Call{State: journal.CallIsDispatched, AdoptedAt: fixtures.Now})).
+			also(components.Mark, components.CallState(&journal.Call{State: journal.CallCancelled, Reason: journal.ReasonNotStarted})).also(components.Mark, components.CallState(&journal.Call{State: journal.CallIsUnknown, Resolution: &journal.Resolution{Outcome: journal.InPart}})),
 	}}
 }
 

@@ -1,0 +1,126 @@
+package components
+
+import (
+	"fmt"
+
+	"holdfast/journal"
+)
+
+// followed reports whether a worker is at the session, as far as is known.
+func (s Session) followed() bool { return s.Claim != nil && !s.Claim.Unconfirmed(s.Now) }
+
+// adopted says of what outlived its server since when it runs, and whether it is followed again (REC-10).
+func (s Session) adopted() Phrase {
+	var since, found int64
+	list := s.State.Adopted()
+	for i, c := range list {
+		if i == 0 || c.Since < since {
+			since = c.Since
+		}
+		found = max(found, c.AdoptedAt)
+	}
+	return stillRuns(len(list), since, found, s.followed())
+}
+
+func stillRuns(n int, since, found int64, followed bool) Phrase {
+	p, follows := Say("Still running since ", At(since)), "No server follows it just now; its output is kept."
+	if n > 1 {
+		p, follows = Say(Plural(n, "command")+" still run, the first since ", At(since)), "No server follows them just now; their output is kept."
+	}
+	if !followed { // it may have ended meanwhile: its record waits for a server, too
+		return Say(p, ", as far as is known. ", follows)
+	}
+	return Say(p, ". The server was restarted at ", At(found), "; nothing was interrupted.")
+}
+
+// CallDetail says more of a call that runs although its server was restarted.
+func (s Session) CallDetail(c *journal.Call) Phrase {
+	if c.State != journal.CallIsDispatched || c.AdoptedAt == 0 {
+		return nil
+	}
+	return stillRuns(1, c.DispatchedAt, c.AdoptedAt, s.followed())
+}
+
+// alsoRuns is what an unknown outcome must not hide.
+func (s Session) alsoRuns() Phrase {
+	switch list := s.State.Adopted(); len(list) {
+	case 0:
+		return nil
+	case 1:
+		return Say(" Another command still runs, since ", At(list[0].Since), ".")
+	default:
+		return Say(fmt.Sprintf(" %d other commands still run.", len(list)))
+	}
+}
+
+func (s Session) runningDetail(since int64) Phrase {
+	switch last := Say(" Last entry ", Age(s.State.UpdatedAt), " ago."); {
+	case s.State.Adopts() && s.Claim == nil:
+		return s.adopted()
+	case s.State.Adopts():
+		return Say(s.adopted(), last)
+	default:
+		return Say(s.turnWords(), "since ", At(since), ".", last)
+	}
+}
+
+// leftDetail says of a worker that isn't heard of what it left running under
+// shims. It is short: in a narrow register all of it must stand.
+func (s Session) leftDetail(worker string, since int64) Phrase {
+	left, them := "Its command may go on without it", "it"
+	if s.Kept > 1 {
+		left, them = fmt.Sprintf("Its %d commands may go on without it", s.Kept), "them"
+	}
+	p := Say("No word from "+worker+" for ", Age(since), ". "+left)
+	if s.Claim.ExpiresAt <= s.Now {
+		return Say(p, "; what became of "+them+" is being found out.")
+	}
+	return Say(p, ". Its hold ends ", AtSecond(s.Claim.ExpiresAt), ".")
+}
+
+// adoptedEntry is the row of a command that was found still running, or was let go.
+func adoptedEntry(b *journal.CallAdopted, name Word) Entry {
+	if b.StateFolderID == "" {
+		return Entry{Icon: "server", Title: Say("No longer followed: ", name), Note: Say("recorded by the server"), Lines: []Phrase{
+			Say("No server answers where it ran. It may be run again without harm, so it is when its turn goes on."),
+		}}
+	}
+	return Entry{Icon: "run", Title: Say("Still running: ", name), Note: Say("recorded by the server"), Lines: []Phrase{
+		Say("Since ", AtSecond(b.Since), ". The server was restarted meanwhile; nothing of it was interrupted or repeated."),
+	}}
+}
+
+// recoveredEntry tells what a lost worker left: what goes on without it, what has
+// ended meanwhile, and what nobody knows.
+func recoveredEntry(b *journal.StepRecovered) Entry {
+	unknown, runs, ended := len(b.Attempts), 0, 0
+	for _, c := range b.Calls {
+		switch c.Became {
+		case journal.CallIsUnknown:
+			unknown++
+		case journal.CallIsAdopted:
+			runs++
+		default:
+			ended++
+		}
+	}
+	e := Entry{Icon: "server", Title: Say("The worker of this session was lost"), Note: Say("recorded by the server")}
+	add := func(n int, one, more string) {
+		switch {
+		case n == 1:
+			e.Lines = append(e.Lines, Say(one))
+		case n > 1:
+			e.Lines = append(e.Lines, Say(fmt.Sprintf(more, n)))
+		}
+	}
+	add(runs, "A command runs on without it. Nothing was interrupted.", "%d commands run on without it. Nothing was interrupted.")
+	add(ended, "A command has ended meanwhile; its own record says how.", "%d commands have ended meanwhile; their own records say how.")
+	add(unknown, "1 operation had no recorded result. Nothing was repeated.", "%d operations had no recorded result. Nothing was repeated.")
+	if len(e.Lines) == 0 {
+		e.Lines = []Phrase{Say("Nothing that changes anything was running. The turn goes on from here.")}
+	}
+	return e
+}
+
+// neverBegan is said of what was cancelled for journal.ReasonNotStarted.
+const neverBegan = "It never began: the server was lost between its dispatch and its start. Nothing of it ran."
