@@ -194,12 +194,12 @@
     }
   }
 
-  // cover takes the texts away: somebody else may be at the screen now.
+  // cover takes the texts away: somebody else may be at the screen now. What was
+  // typed stays in this tab; where it can't, its form stays.
   function cover() {
-    hf.keepHere?.();
-    for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) {
-      if (part.closest('#composer') && (hf.unkept?.() || document.querySelector('#composer .refusal'))) continue; // a text that is nowhere else
-      part.remove();
+    const kept = hf.keepTyped();
+    for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form, .refusal')) {
+      if (kept || !part.querySelector('textarea')) part.remove();
     }
     $('signed-out').hidden = false;
   }
