@@ -48,9 +48,10 @@
       html = await res.text();
     } catch {
       done();
-      return lost(form, button);
+      return hf.covered ? undefined : lost(form, button);
     }
     done();
+    if (hf.covered) return; // what was typed is kept, under this key
     const taken = res.redirected; // the form was taken, whatever became of the page that it led to
     const refusal = taken || res.ok ? null : refusalIn(html);
     if (taken || (refusal && res.status < 500 && ![401, 409, 429].includes(res.status))) delete form.dataset.key; // it is known what became of it

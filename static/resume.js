@@ -248,6 +248,7 @@
       }
       const answered = await this.ask();
       this.waking = false;
+      if (this.mode === 'gone') return;
       this.failures = 0;
       if (!open) return this.start();
       if (!answered || this.cursor() !== before) this.again();

@@ -19,18 +19,30 @@
     return either(f) ? f.checked : f.value !== f.defaultValue;
   }
 
-  // keepTyped notes what would be lost with the page; false if it can't be noted.
+  // keepTyped notes what would be lost with the page, and tells how much that is.
+  let refused = []; // by the browser, which may have no storage for us
   hf.keepTyped = () => {
     const fields = [...document.querySelectorAll('main form[method=post] :is(textarea, input:not([type=hidden], [type=password]))')];
     const found = fields.filter((f) => f.id && typed(f)).map((f) => ({
       at: location.pathname, id: f.id, text: f.matches('textarea'), value: f.value, checked: f.checked, key: f.form.dataset.key || '',
     }));
-    if (!found.length) return true;
     const before = read().filter((f) => f.at !== location.pathname || !found.some((g) => g.id === f.id));
-    return write([...before, ...found]);
+    refused = write([...before, ...found]) ? [] : found.filter((f) => f.text);
+    return found.filter((f) => f.text).length;
   };
 
-  hf.dropTyped = () => { write([]); };
+  // tellTyped shows what could be noted nowhere; false if there is nothing.
+  hf.tellTyped = () => {
+    if (!refused.length) return false;
+    if (!document.querySelector('[data-testid=typed-left]')) tell(refused.map((f) => f.value), 'You typed this before you were signed out. It was not sent, and stands here only.');
+    return true;
+  };
+
+  hf.dropTyped = () => {
+    refused = [];
+    document.querySelector('[data-testid=typed-left]')?.remove();
+    write([]);
+  };
 
   // sentTyped forgets what a form has sent after all.
   hf.sentTyped = (form) => {
@@ -38,7 +50,6 @@
     write(read().filter((f) => f.at !== location.pathname || !ids.has(f.id)));
   };
 
-  // A browser may refuse storage.
   function write(fields) {
     try {
       if (fields.length) sessionStorage.setItem(name, JSON.stringify({ for: viewer, fields })); else sessionStorage.removeItem(name);
@@ -60,7 +71,7 @@
   const here = fields.filter((f) => f.at === location.pathname);
   const left = here.filter((f) => !restore(f) && f.text);
   write(fields.filter((f) => !here.includes(f)));
-  if (left.length) tell(left.map((f) => f.value));
+  if (left.length) tell(left.map((f) => f.value), 'You typed this before you were signed out. It was not sent, and what it was for is not asked here any more.');
 
   function restore(f) {
     const el = $(f.id);
@@ -72,13 +83,13 @@
     return true;
   }
 
-  // tell shows what was typed for something that stands here no more.
-  function tell(texts) {
+  // tell shows what was typed and has no form here.
+  function tell(texts, why) {
     const box = document.createElement('section');
     box.className = 'notice off';
     box.dataset.testid = 'typed-left';
     const p = document.createElement('p');
-    p.textContent = 'You typed this before you were signed out. It was not sent, and what it was for is not asked here any more.';
+    p.textContent = why;
     const b = document.createElement('button');
     b.type = 'button';
     b.className = 'btn-s';

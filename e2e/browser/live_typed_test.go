@@ -55,7 +55,7 @@ func TestLive_TypedInACard(t *testing.T) {
 	other := b.sibling()
 	covered := func() {
 		b.signOutIn(other)
-		b.within(recovery, "the page is covered", has("#signed-out")+".checkVisibility()")
+		b.within(recovery, "the page is covered", isCovered)
 		if eval[bool](b, "document.documentElement.outerHTML.includes("+quote(text)+") || "+has(note)) {
 			t.Error("a page of nobody shows what was typed")
 		}
@@ -108,7 +108,7 @@ func TestLive_TypedEvidence(t *testing.T) {
 	other := b.sibling()
 	again := func() {
 		b.signOutIn(other)
-		b.within(recovery, "the page is covered", has("#signed-out")+".checkVisibility()")
+		b.within(recovery, "the page is covered", isCovered)
 		b.leaving(func() { b.press("#signed-out a") })
 	}
 
