@@ -121,3 +121,61 @@ func TestLive_BackAfterTheSignOut(t *testing.T) {
 		b.signInHere(email)
 	}
 }
+
+// The list, the inbox, a request's own page and the settings are covered too,
+// whichever way they hear of it: from another tab, or by asking.
+// proves OWN-1
+func TestLive_CoversEveryPage(t *testing.T) {
+	t.Parallel()
+	const secret = "Quartz"
+	w := newWorld(t, "sqlite")
+	s := w.serve()
+	a := s.api()
+	id := a.mission("# "+secret+"\n\n"+steps("cat "+secret), asking, titled(secret+" mission"))
+	a.until(id, "waiting")
+	other := w.tab(s.base)
+	other.allow("status of 401")
+	other.signIn()
+	stranger := w.stranger()
+	var open []*tab
+	for _, path := range []string{"/", "/needs-you", "/permissions/" + a.pending(id)[0].ID, "/sessions/" + id + "/stop"} {
+		b := other.sibling()
+		b.allow("status of 401")
+		b.visit(path)
+		open = append(open, b)
+	}
+	each := func(do func(b *tab)) {
+		for _, b := range open {
+			do(b)
+		}
+	}
+	shown := func(b *tab) { b.within(recovery, "it shows what it is about", says("main", secret)) }
+	each(shown)
+	other.signOutIn(other)
+	each(func(b *tab) {
+		b.wantCovered(secret)
+		if n := b.count("main form, .sign-out"); n != 0 {
+			t.Errorf("%s is covered, and has %d forms", b.location(), n)
+		}
+	})
+	other.signInHere(w.email)
+	each(shown) // it comes back by itself
+
+	other.visit("/login")
+	other.signInHere(stranger)
+	each(func(b *tab) {
+		b.wantCovered(secret)
+		b.until("it says that it is another's", says("#signed-out", "Somebody else"))
+	})
+	other.signOutIn(other)
+	other.signInHere(w.email)
+	each(shown)
+
+	b := other.sibling() // nothing tells it but what it asks for as it is looked at again
+	b.allow("status of 401")
+	b.visit("/")
+	b.until("it shows it", says("main", secret))
+	b.forgetCookies()
+	eval[bool](b, "document.dispatchEvent(new Event('visibilitychange'))")
+	b.wantCovered(secret)
+}
