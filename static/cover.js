@@ -89,7 +89,10 @@
   // waits, and nothing of what it is.
   function coverSession() {
     for (const el of document.querySelectorAll('#main > :not(#signed-out, #register, #live), #live > aside, #live > .col > :not(.needs), .needs .refusal, #lost, #needs-list > :not(.card), #register-act')) el.remove();
-    for (const card of document.querySelectorAll('#needs-list > .card')) card.replaceChildren(card.querySelector('.card-h'));
+    for (const card of document.querySelectorAll('#needs-list > .card')) {
+      card.querySelector('.card-for')?.remove();
+      card.replaceChildren(card.querySelector('.card-h'));
+    }
     for (const d of document.querySelectorAll('#reading-execution .cell-d, #reading-needs .cell-d')) d.replaceChildren(...d.querySelectorAll('.as-of'));
     for (const a of document.querySelectorAll('#register a')) a.replaceWith(...a.childNodes);
   }
