@@ -88,7 +88,7 @@
   // coverSession leaves the readings and the headings of cards: what kind of thing
   // waits, and nothing of what it is.
   function coverSession() {
-    for (const el of document.querySelectorAll('#main > :not(#signed-out, #register, #live), #live > aside, #live > .col > :not(.needs), .needs .refusal, #lost, #needs-list > :not(.card), #register-act')) el.remove();
+    for (const el of document.querySelectorAll('a.skip[href="#journal"], #main > :not(#signed-out, #register, #live), #live > aside, #live > .col > :not(.needs), .needs .refusal, #lost, #needs-list > :not(.card), #register-act > *')) el.remove();
     for (const card of document.querySelectorAll('#needs-list > .card')) {
       card.querySelector('.card-for')?.remove();
       card.replaceChildren(card.querySelector('.card-h'));

@@ -33,7 +33,7 @@ func askCards() Section {
 	two := ask("cat /etc/hosts", nil, func(c *components.DecisionCard) {
 		c.Request.Permission, c.Request.Resources, c.Nr, c.Of = "external_directory", []string{"/etc/hosts"}, 1, 2
 	})
-	s.Examples = append(s.Examples, draw("what tells it from the other permission", components.Apart, two))
+	s.Examples = append(s.Examples, draw("what tells it from the other permission", components.Apart, two), draw("the same, in the inbox", components.ApartLine, two))
 	add("long", ask(long, nil, nil))
 	add("long, on its own page", ask(long, nil, own))
 	add("hidden characters", ask("echo safe \u202e\x1b[2J", nil, nil))
