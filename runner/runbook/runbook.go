@@ -39,7 +39,7 @@ func (Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
 	for {
 		m, err := arrange(t, read)
 		if err != nil {
-			return runner.Result{Failed: sentence(err) + " " + sendAnew}, nil //nolint:nilerr // the sentence is the turn's outcome
+			return runner.Result{Failed: sentence(err) + " " + sendAnew}, nil
 		}
 		if len(m.blocks) == 0 {
 			return runner.Result{Failed: example}, nil
