@@ -18,7 +18,11 @@ import (
 // draw answers with a page. A page that fails while it is drawn becomes an error page.
 func draw(c *fiber.Ctx, status int, page templ.Component) error {
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return page.Render(components.DrawnFor(c.UserContext(), viewerOf(c).ID), c.Response().BodyWriter())
+	ctx := components.DrawnFor(c.UserContext(), viewerOf(c).ID)
+	if c.Method() == fiber.MethodPost {
+		ctx = components.AnswersForm(ctx)
+	}
+	return page.Render(ctx, c.Response().BodyWriter())
 }
 
 // frame is what stands around a page. now is the snapshot's time.

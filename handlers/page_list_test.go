@@ -1,13 +1,17 @@
 package handlers
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
 
 	"holdfast/journal"
+	"holdfast/store"
 	"holdfast/store/storetest"
 )
 
@@ -71,4 +75,46 @@ func TestPages_Inbox(t *testing.T) {
 			t.Error("a table loses what it is where it is drawn as cards")
 		}
 	})
+}
+
+// Two permissions of one command are told apart wherever they stand: by what
+// each is for, in headings, in the tab's title, and in the names of buttons.
+func TestPages_TwoPermissionsOfACommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	a := w.start(t, w.alice, "go")
+	const command = "echo hello >> /srv/motd"
+	call, ids := store.NewID("call"), []string{store.NewID("per"), store.NewID("per")}
+	meta, err := journal.Encode(map[string]any{"tool": "shell", "command": command, "command_bytes": len(command), "directory": "/srv/shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func(i int, permission, resource string) *journal.PermissionAsked {
+		return &journal.PermissionAsked{
+			ID: ids[i], Tool: journal.ToolRef{CallID: call}, Permission: permission, Resources: []string{resource}, Always: []string{}, Digest: "d", Metadata: meta,
+		}
+	}
+	storetest.MustAppend(t, w.store, a.Claim, "", a.propose(call, command))
+	storetest.MustAppend(t, w.store, a.Claim, journal.PhaseSafe, asked(0, "shell", command), asked(1, "external_directory", "/srv"))
+	a.park()
+
+	b := w.tab(t, w.alice)
+	for _, path := range []string{"/sessions/" + a.Session, "/needs-you"} {
+		b.open(path).page().want(http.StatusOK, "1 of 2 for this command", "2 of 2 for this command")
+		names := map[string]bool{}
+		found := b.doc.Find("#needs-list h3, #needs-list button, [data-testid=inbox-row] button, [data-testid=inbox-row] th")
+		found.Each(func(_ int, s *goquery.Selection) { names[squeeze(s.Text())] = true })
+		if found.Length() != 6 || len(names) != 6 {
+			t.Errorf("%s: %d things have the names %q", path, found.Length(), slices.Sorted(maps.Keys(names)))
+		}
+	}
+	for i, want := range []string{"run this command, " + command + ", 1 of 2 for this command", "reach outside its workspace, /srv, 2 of 2 for this command"} {
+		b.open("/permissions/" + ids[i]).page().want(http.StatusOK)
+		if got := squeeze(b.doc.Find("title").Text()); !strings.Contains(got, "Decision: "+want) {
+			t.Errorf("the title is %q, want %q in it", got, want)
+		}
+		if got := squeeze(b.doc.Find("h1").Text()); !strings.Contains(got, fmt.Sprintf("%d of 2", i+1)) {
+			t.Errorf("the heading is %q", got)
+		}
+	}
 }

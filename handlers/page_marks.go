@@ -79,6 +79,7 @@ type pulseJSON struct {
 	Needs   int    `json:"needs"`   // what needs the person, over all sessions
 	Changed int    `json:"changed"` // sessions that changed since
 	Icon    string `json:"icon"`    // what the tab shall show
+	For     string `json:"for"`     // who is signed in: a page of somebody else's covers itself
 }
 
 // showPulse: GET /pulse?since=MS tells a page that stays open what changed.
@@ -102,6 +103,6 @@ func (s *Server) showPulse(c *fiber.Ctx) error {
 	}
 	return sendJSON(c, http.StatusOK, pulseJSON{
 		Needs:   needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked],
-		Changed: changed, Icon: static.Path(icon),
+		Changed: changed, Icon: static.Path(icon), For: who,
 	})
 }

@@ -57,6 +57,7 @@ func (s *Server) fillInbox(ctx context.Context, p *pages.NeedsYou) error {
 			return err
 		}
 	}
+	components.NumberCards(in.cards...)
 	unknown, err := s.store.UnknownCalls(ctx, v.ID, inboxMax)
 	if err != nil {
 		return err
@@ -80,6 +81,7 @@ type inbox struct {
 	s        *Server
 	page     *pages.NeedsYou
 	sessions map[string]components.Session
+	cards    []*components.DecisionCard
 }
 
 func (in *inbox) session(ctx context.Context, id string) (components.Session, error) {
@@ -119,6 +121,7 @@ func (in *inbox) addRequest(ctx context.Context, r *journal.Request) error {
 		return err
 	}
 	card := components.NewDecisionCard(r, nil, in.page.Now, newKey())
+	in.cards = append(in.cards, &card)
 	in.page.Open = append(in.page.Open, pages.InboxItem{
 		Kind: components.Reading{Key: "decision", Words: "Decision: " + card.Asks(), Icon: "ask", Tone: components.ToneAsk}, Session: one, Since: r.AskedAt,
 		Card: &card, Text: card.Payload.Title(), Href: card.Path(), Action: "Read and answer",
@@ -148,11 +151,19 @@ func (s *Server) showRequest(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(c, "Decision: "+r.Session.State.Title, "needs", r.Session.Now)
+	card := components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey())
+	if err := s.numberCard(c.UserContext(), current(c).User.ID, &card); err != nil {
+		return err
+	}
+	title := "Decision"
+	if nth := card.Nth(); nth != "" { // several of one call would have the same title
+		title = "Decision" + card.Apart()
+	}
+	f, err := s.frame(c, title+": "+r.Session.State.Title, "needs", r.Session.Now)
 	if err != nil {
 		return err
 	}
-	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey()), Call: r.Call}
+	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: card, Call: r.Call}
 	p.Card.Own = true
 	if r.Request.State == journal.RequestPending {
 		p.Prefix = p.S.TitlePrefix()
@@ -161,6 +172,25 @@ func (s *Server) showRequest(c *fiber.Ctx) error {
 		return err
 	}
 	return draw(c, http.StatusOK, pages.RequestPage(p))
+}
+
+// numberCard says which of its call's pending requests a card is.
+func (s *Server) numberCard(ctx context.Context, ownerID string, card *components.DecisionCard) error {
+	if card.Request.State != journal.RequestPending {
+		return nil
+	}
+	list, _, err := s.store.Requests(ctx, ownerID, store.RequestQuery{Session: card.Request.SessionID, State: journal.RequestPending, Limit: inboxMax})
+	if err != nil {
+		return err
+	}
+	cards := []*components.DecisionCard{card}
+	for _, r := range list {
+		if r.ID != card.Request.ID {
+			cards = append(cards, &components.DecisionCard{Request: r})
+		}
+	}
+	components.NumberCards(cards...)
+	return nil
 }
 
 // contextEntries is how many of a journal's last entries stand beside a request or a call.

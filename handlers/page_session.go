@@ -161,7 +161,11 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		card.Locked = p.Locked()
 		p.Requests = append(p.Requests, card)
 	}
-	components.NumberCards(p.Requests)
+	cards := make([]*components.DecisionCard, len(p.Requests))
+	for i := range p.Requests {
+		cards[i] = &p.Requests[i]
+	}
+	components.NumberCards(cards...)
 	for _, call := range snap.Unknown {
 		card := components.NewUnknownCard(call, now, newKey())
 		card.Locked = p.Locked()

@@ -48,9 +48,10 @@
       html = await res.text();
     } catch {
       done();
-      return lost(form, button);
+      return hf.covered ? undefined : lost(form, button);
     }
     done();
+    if (hf.covered) return; // what was typed is kept, under this key
     const taken = res.redirected; // the form was taken, whatever became of the page that it led to
     const refusal = taken || res.ok ? null : refusalIn(html);
     if (taken || (refusal && res.status < 500 && ![401, 409, 429].includes(res.status))) delete form.dataset.key; // it is known what became of it
@@ -61,7 +62,7 @@
       return;
     }
     if (refusal) {
-      if (res.status === 401) hf.keepHere(body.get('idempotency_key'));
+      if (res.status === 401) hf.keepTyped(); // with the key that it went under
       show(form, refusal);
       if (res.status === 409 || res.status === 410) hf.refresh?.(); // what stands here is behind
       return;
@@ -103,6 +104,7 @@
       if (!same && t.matches('[data-unsent]')) keepSoon();
     }
     clear();
+    hf.sentTyped(form);
     if (form.closest('.queue')) card?.remove();
     form.closest('#needs-list > *')?.remove(); // it is answered: by this form
     if (html) hf.swapParts(html, true);
@@ -207,13 +209,6 @@
     if (e.target.matches('[data-unsent]')) keepSoon();
   });
 
-  // keepHere keeps a text that the server can't take, since nobody is signed in, in
-  // this tab, for the same person's next sign-in; with the key that it went under.
-  hf.keepHere = (key) => {
-    const el = field();
-    if (el && (key || hf.unkept())) store('holdfast-refused', JSON.stringify({ url: el.dataset.unsent, text: el.value, for: hidden(el.form, 'for'), key: key || '' }));
-  };
-
   // A browser may refuse storage; nothing depends on it.
   function store(name, value) {
     try { sessionStorage.setItem(name, value); } catch { /* as said */ }
@@ -225,13 +220,6 @@
       return value;
     } catch { return null; }
   }
-  const refused = JSON.parse(take('holdfast-refused') || 'null');
-  if (refused && field()?.dataset.unsent === refused.url && hidden(field().form, 'for') === refused.for) {
-    field().value = refused.text;
-    if (refused.key) field().form.dataset.key = refused.key;
-    keepSoon();
-  }
-
   // What is typed as the page goes is sent behind it, and may come after the
   // request for the next page: that one looks again.
   window.addEventListener('pagehide', () => {

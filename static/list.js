@@ -11,12 +11,8 @@
   let known = Number(pulse.dataset.needs || 0);
 
   async function ask() {
-    let now;
-    try {
-      const res = await fetch('/pulse?since=' + pulse.dataset.pulse, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(10000) });
-      if (!res.ok) return;
-      now = await res.json();
-    } catch { return; } // it is asked again
+    const now = await window.holdfast.pulse();
+    if (!now) return;
     const count = $('nav-count');
     if (count && !$('live')) {
       count.hidden = now.needs === 0;

@@ -41,6 +41,7 @@
   let waiting = [];
   let spoken = -Infinity;
   const speak = (id, words) => {
+    if (hf.covered) return; // to nobody
     const el = $(id);
     el.textContent = '';
     requestAnimationFrame(() => { el.textContent = words; });
@@ -124,6 +125,7 @@
   let lostSince = 0;
   let heldAt = now();
   let saidLost = false;
+  let drawn = false;       // the last reading of a page that is covered
 
   function detail(key) {
     const s = source();
@@ -147,7 +149,7 @@
   // render writes the view's reading, and marks the other two when they are only last known.
   function render() {
     const s = source();
-    if (!s) return;
+    if (!s || drawn) return;
     const key = view();
     if (key === 'live' || key === 'polling') { checked = now(); lostSince = 0; } else lostSince ||= now();
     if (key !== 'held') heldAt = now();
@@ -175,10 +177,13 @@
     setText($('lost'), key === 'disconnected' && document.querySelector('#needs-list .card') ? 'You can answer now; the server will say whether the request still stands.' : '');
     newer();
     title();
+    if (key === 'signed_out') {
+      drawn = true;
+      hf.cover(s.why === 'revoked' ? 'other' : 'nobody');
+    }
   }
 
   function changed(from, to) {
-    if (to === 'signed_out') cover();
     if (saidLost && (to === 'live' || to === 'polling')) {
       saidLost = false;
       const n = added;
@@ -192,16 +197,6 @@
       added = 0;
       hf.say('Connection lost. The work carries on.');
     }
-  }
-
-  // cover takes the texts away: somebody else may be at the screen now.
-  function cover() {
-    hf.keepHere?.();
-    for (const part of document.querySelectorAll('#needs-list .card-b, #queue-box .prose, #composer form')) {
-      if (part.closest('#composer') && (hf.unkept?.() || document.querySelector('#composer .refusal'))) continue; // a text that is nowhere else
-      part.remove();
-    }
-    $('signed-out').hidden = false;
   }
 
   // ---- entries
@@ -459,7 +454,7 @@
   // that can be, the parts are asked for when nothing came since the last beat.
   let swapped = performance.now();
   async function refresh(now) {
-    if (!now && (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000)) return;
+    if (hf.covered || !now && (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000)) return;
     swapped = performance.now();
     try {
       const res = await fetch(location.pathname, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
@@ -471,7 +466,7 @@
 
   // swapParts takes parts that came without entries.
   hf.swapParts = (html, asked) => {
-    if (source()?.held && !asked) return; // the person wants the page as it is
+    if (hf.covered || source()?.held && !asked) return; // the person wants the page as it is, or isn't there
     const sink = document.createElement('div');
     sink.hidden = true;
     document.body.append(sink);

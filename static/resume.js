@@ -71,6 +71,12 @@
       if (place) this.connect(); else this.poll();
     }
 
+    // displaced looks for another place, and polls if there is none.
+    displaced() {
+      this.drop();
+      this.start();
+    }
+
     connect() {
       clearTimeout(this.timers.retry);
       this.url.searchParams.set('after', this.cursor());
@@ -248,6 +254,7 @@
       }
       const answered = await this.ask();
       this.waking = false;
+      if (this.mode === 'gone') return;
       this.failures = 0;
       if (!open) return this.start();
       if (!answered || this.cursor() !== before) this.again();
@@ -314,16 +321,41 @@
     });
   }
 
+  // Several pages may mark one place at the same moment, each before it sees the
+  // others: the last mark counts, and whoever finds another's in its place gives
+  // way. It looks before it writes, so that a mark is never taken back.
   const me = String(Math.random());
 
   function markPlace(i) {
     const name = 'holdfast-stream-' + i;
-    const taken = JSON.parse(localStorage.getItem(name) || 'null');
-    if (taken && taken.who !== me && Date.now() - taken.at < 15000 && taken.at <= Date.now()) return null;
+    const whose = () => JSON.parse(localStorage.getItem(name) || 'null');
+    const stale = (taken) => Date.now() - taken.at >= 15000 || taken.at > Date.now();
+    const first = whose();
+    if (first && first.who !== me && !stale(first)) return null;
     const mark = () => localStorage.setItem(name, JSON.stringify({ who: me, at: Date.now() }));
     mark();
-    const timer = setInterval(mark, 5000);
-    return { leave: () => { clearInterval(timer); localStorage.removeItem(name); } };
+    let marked = Date.now();
+    const mine = { leave: () => { end(); if (whose()?.who === me) localStorage.removeItem(name); } };
+    const look = () => {
+      const now = whose();
+      if (now && now.who !== me) { end(); return give(mine); }
+      if (!now || Date.now() - marked >= 5000) { mark(); marked = Date.now(); }
+    };
+    const hear = (e) => { if (e.key === name) look(); };
+    const timer = setInterval(look, 1000);
+    window.addEventListener('storage', hear);
+    function end() {
+      clearInterval(timer);
+      window.removeEventListener('storage', hear);
+    }
+    return mine;
+  }
+
+  // give gives way to another page, which has the same place.
+  function give(mine) {
+    if (place !== mine) return;
+    place = null;
+    ResumableSource.only?.displaced();
   }
 
   function leavePlace() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -242,6 +243,8 @@ type sessionView struct {
 	PID       sql.NullInt64  `db:"w_pid"`
 	Position  int            `db:"position"`
 	Kept      int            `db:"kept"`
+	Rank      int64          `db:"list_rank"` // of a list whose first are those that need their owner
+	RankAt    int64          `db:"list_at"`
 }
 
 // viewColumns and viewFrom read a session with its claim and worker. The place in the queue is computed here (http.md).
@@ -305,6 +308,9 @@ const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR
 
 const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base IN ('queued', 'running') THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
 
+// Who waits longest for their owner comes first; elsewhere the latest does.
+const needsOrder = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN s.updated_at ELSE -s.updated_at END"
+
 // Sessions lists the owner's sessions, and gives the cursor of the next page, or "".
 func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out []Session, next string, err error) {
 	f.Limit = pageLimit(f.Limit)
@@ -320,7 +326,7 @@ func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out
 		}
 		for i := range rows {
 			if i == f.Limit {
-				next = f.cursor(out[i-1].ID)
+				next = f.cursor(&rows[i-1])
 				break
 			}
 			one, err := rows[i].session()
@@ -334,13 +340,27 @@ func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out
 	return out, next, err
 }
 
-func (f SessionQuery) cursor(last string) string {
+// cursor names the last row of a page by what the list goes by: a row that comes,
+// goes or moves meanwhile takes no other one's place.
+func (f SessionQuery) cursor(last *sessionView) string {
 	if !f.NeedsFirst {
-		return last
+		return last.ID
 	}
-	var at int
-	_, _ = fmt.Sscanf(f.Cursor, "o%d", &at) // an empty cursor is the start
-	return fmt.Sprintf("o%d", at+f.Limit)
+	return fmt.Sprintf("%d.%d.%s", last.Rank, last.RankAt, last.ID)
+}
+
+// readNeedsCursor reads what cursor has written. Code: invalid.
+func readNeedsCursor(cursor string) (rank, at int64, id string, err error) {
+	parts := strings.SplitN(cursor, ".", 3)
+	if len(parts) != 3 || !strings.HasPrefix(parts[2], "ses_") {
+		return 0, 0, "", badCursor()
+	}
+	rank, err1 := strconv.ParseInt(parts[0], 10, 8)
+	at, err2 := strconv.ParseInt(parts[1], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0, 0, "", badCursor()
+	}
+	return rank, at, parts[2], nil
 }
 
 func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
@@ -363,23 +383,25 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 		p := like(fold(f.Text))
 		add(`(s.title_folded LIKE ? ESCAPE '\' OR EXISTS (SELECT 1 FROM input i WHERE i.session_id = s.id AND i.folded LIKE ? ESCAPE '\'))`, p, p)
 	}
-	order, offset := "s.id DESC", 0
+	columns, order, err := viewColumns, "s.id DESC", error(nil)
 	if f.NeedsFirst {
-		// Who waits longest for their owner comes first; elsewhere the latest does.
-		order = needsRank + ", CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN s.updated_at ELSE -s.updated_at END, s.id"
-		if f.Cursor != "" {
-			if _, err := fmt.Sscanf(f.Cursor, "o%d", &offset); err != nil || offset < 0 {
-				return "", nil, badCursor()
-			}
-		}
-	} else if f.Cursor != "" {
-		if !strings.HasPrefix(f.Cursor, "ses_") {
-			return "", nil, badCursor()
-		}
+		columns += needsRank + " AS list_rank, " + needsOrder + " AS list_at, "
+		order = needsRank + ", " + needsOrder + ", s.id"
+	}
+	switch {
+	case f.Cursor == "":
+	case f.NeedsFirst:
+		var rank, at int64
+		var id string
+		rank, at, id, err = readNeedsCursor(f.Cursor)
+		add("("+needsRank+", "+needsOrder+", s.id) > (?, ?, ?)", rank, at, id)
+	case !strings.HasPrefix(f.Cursor, "ses_"):
+		err = badCursor()
+	default:
 		add("s.id < ?", f.Cursor)
 	}
-	q := "SELECT " + viewColumns + d.now() + viewFrom + "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + fmt.Sprintf(" LIMIT %d OFFSET %d", f.Limit+1, offset)
-	return q, args, nil
+	q := "SELECT " + columns + d.now() + viewFrom + "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + fmt.Sprintf(" LIMIT %d", f.Limit+1)
+	return q, args, err
 }
 
 func badCursor() error {

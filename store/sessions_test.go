@@ -167,10 +167,69 @@ func TestSessions_PagesSearchAndOrder(t *testing.T) {
 		if got := all(store.SessionQuery{Needs: true}); !slices.Equal(got, []string{ids[5], ids[2]}) {
 			t.Errorf("got %v", got)
 		}
-		for _, bad := range []store.SessionQuery{{Cursor: "x"}, {Cursor: "oops", NeedsFirst: true}, {Cursor: "o-1", NeedsFirst: true}} {
+		for _, bad := range []store.SessionQuery{{Cursor: "x"}, {Cursor: "oops", NeedsFirst: true}, {Cursor: "o20", NeedsFirst: true}, {Cursor: "0.1.per_1", NeedsFirst: true}, {Cursor: "0.x.ses_1", NeedsFirst: true}, {Cursor: "999.1.ses_1", NeedsFirst: true}} {
 			_, _, err := s.Sessions(t.Context(), owner, bad)
 			storetest.WantCode(t, err, journal.Invalid)
 		}
+	})
+}
+
+// A list that is read by pages skips nobody and gives nobody twice, though one of
+// those that were given goes, or moves on, between two pages.
+func TestSessions_PagesWhileRowsMove(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		var runs []*storetest.Run
+		for i := range 6 {
+			s.Skew(time.Duration(min(i, 3)) * time.Minute) // the last three at one moment, but for the clock's own going
+			r := &storetest.Run{Owner: owner, Session: storetest.MustSession(t, s, owner).ID}
+			storetest.MustPrompt(t, s, owner, r.Session, "x", journal.Queue)
+			r.Claim = storetest.MustClaim(t, s, r.Session, "w")
+			r.Turn = storetest.MustPromote(t, s, r.Claim)
+			r.MustAsk(t, s)
+			runs = append(runs, r)
+		}
+		idle := storetest.MustSession(t, s, owner).ID
+		page := func(cursor string) (ids []string, next string) {
+			t.Helper()
+			list, next, err := s.Sessions(t.Context(), owner, store.SessionQuery{NeedsFirst: true, Cursor: cursor, Limit: 2})
+			must(t, err)
+			for _, one := range list {
+				ids = append(ids, one.ID)
+			}
+			return ids, next
+		}
+		want := func(got []string, want ...string) {
+			t.Helper()
+			if !slices.Equal(got, want) {
+				t.Errorf("the page is %v, want %v", got, want)
+			}
+		}
+		first, next := page("")
+		want(first, runs[0].Session, runs[1].Session)
+		for _, r := range runs[:2] { // answered: they need nobody any more
+			open, _, err := s.Requests(t.Context(), owner, store.RequestQuery{Session: r.Session, State: journal.RequestPending})
+			must(t, err)
+			for _, q := range open {
+				_, err := s.Decide(t.Context(), owner, q.ID, store.Decision{Reply: journal.ReplyReject})
+				must(t, err)
+			}
+		}
+		second, next := page(next)
+		want(second, runs[2].Session, runs[3].Session)
+		third, next := page(next)
+		want(third, runs[4].Session, runs[5].Session)
+		var rest []string
+		for next != "" {
+			var ids []string
+			ids, next = page(next)
+			rest = append(rest, ids...)
+		}
+		slices.Sort(rest) // those that went from the top have come again below, as what they are now
+		all := []string{runs[0].Session, runs[1].Session, idle}
+		slices.Sort(all)
+		want(rest, all...)
 	})
 }
 

@@ -1,13 +1,6 @@
 package browser
 
-import (
-	"context"
-	"testing"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/chromedp"
-)
+import "testing"
 
 const (
 	refusal = `[data-testid="refusal"]`
@@ -123,10 +116,7 @@ func TestLive_LostAnswers(t *testing.T) {
 	b.visit(l.path())
 	l.wantLive()
 	b.fill("#text", "after the end")
-	b.call("forget the sign-in", func(ctx context.Context) error {
-		_, err := chromedp.Call(ctx, network.ClearBrowserCookies, cdp.Empty{})
-		return err
-	})
+	b.forgetCookies()
 	b.press(toQueue)
 	l.wantRefused(form, "#text", "after the end", "You are signed out, so this was not sent")
 	if to := b.attr(refusal+" a", "href"); to != "/login?next="+"%2Fsessions%2F"+l.id {

@@ -1,9 +1,14 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 )
 
 // Eight pages of one browser: at most four hold a stream, the others ask now and
@@ -48,6 +53,67 @@ func TestLive_EightPages(t *testing.T) {
 		if got := b.rows(t); got[len(got)-1] != want[len(want)-1] {
 			t.Errorf("tab %d ends at %d, want %d", i+1, got[len(got)-1], want[len(want)-1])
 		}
+	}
+	l.p.wantContiguous()
+}
+
+// blindAtFirst lets pages have no locks, and not see the marks of others when they
+// first look for a place, as when all of them look at the same moment.
+const blindAtFirst = `(() => {
+	Object.defineProperty(Navigator.prototype, 'locks', {value: undefined});
+	const seen = new Set(), getItem = Storage.prototype.getItem;
+	Storage.prototype.getItem = function (name) {
+		if (!name.startsWith('holdfast-stream-') || seen.has(name)) return getItem.call(this, name);
+		seen.add(name);
+		return null;
+	};
+})()`
+
+// Where a browser has no locks, pages that are opened at the same moment may take
+// one place together; soon at most four hold a stream, and so it stays.
+func TestLive_PlacesWithoutLocks(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(1))
+	l.a.untilQuiet(l.id, "ready")
+	l.b.visit("/help")
+	var tabs []*tab
+	for range 6 {
+		b := l.b.sibling()
+		b.call("blind its pages", func(ctx context.Context) error {
+			_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: blindAtFirst})
+			return err
+		})
+		tabs = append(tabs, b)
+	}
+	for _, b := range tabs {
+		b.visit(l.path())
+	}
+	settled := func() (live, polling int) {
+		for _, b := range tabs {
+			switch eval[string](b, "document.querySelector('#reading-view').dataset.state") {
+			case "live":
+				live++
+			case "polling":
+				polling++
+			}
+		}
+		return live, polling
+	}
+	eventually(t, "four are live, and the others poll", func() bool {
+		live, polling := settled()
+		return live == 4 && polling == 2 && l.p.openNow() == 4
+	})
+	if _, most := l.p.counts(); most < 5 {
+		t.Errorf("only %d streams at once before: the pages were not blind", most)
+	}
+	lasting(7 * time.Second) // longer than from mark to mark
+	if live, polling := settled(); live != 4 || polling != 2 || l.p.openNow() != 4 {
+		t.Errorf("later %d are live and %d poll, with %d streams", live, polling, l.p.openNow())
+	}
+	l.a.prompt(l.id, many(1), "queue")
+	l.a.untilQuiet(l.id, "ready")
+	for _, b := range tabs {
+		b.until("the last entry is there", lastRow+" >= "+fmt.Sprint(l.a.session(l.id).LastSeq))
 	}
 	l.p.wantContiguous()
 }

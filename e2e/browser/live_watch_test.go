@@ -172,6 +172,13 @@ func (p *proxy) counts() (all, most int) {
 	return len(p.streams), p.mostOpen
 }
 
+// openNow is how many streams there are at this moment.
+func (p *proxy) openNow() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
 // lasting lets a fault last; that is a length of time and nothing else.
 func lasting(d time.Duration) { <-time.After(d) }
 

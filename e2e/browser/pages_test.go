@@ -108,6 +108,8 @@ var rooms = []room{
 	{"session, an empty message", "", posted(http.StatusUnprocessableEntity, below("ready", "/prompts"), "text", "", "delivery", "queue")},
 	{"session, a resolution without outcome", "", posted(http.StatusUnprocessableEntity, unknown("uncertain", "/resolution"), "evidence", "", "then", "stay")},
 	{"session, a resolution without evidence", "", posted(http.StatusUnprocessableEntity, unknown("uncertain_output", "/resolution"), "outcome", "happened", "evidence", "", "then", "stay")},
+	{"session, covered", "", then(of("waiting_two", ""), coverIt)},
+	{"the list, covered", "", then(at("/"), coverIt)},
 	{"session, held", "", then(of("ready_output", ""), func(b *tab) { b.press(sel("hold")); b.until("it is held", shows("your-view", "held")) })},
 
 	{"stop", "", of("running", "/stop")},
@@ -146,6 +148,14 @@ func afterwards(answered string) []room {
 		{"request, answered", "", at(answered)},
 		{"request, answered before", "", posted(http.StatusConflict, to(answered+"/decision"), "reply", "reject", "digest", "other")},
 	}
+}
+
+// coverIt covers a page as it covers itself when its owner has signed out elsewhere.
+func coverIt(b *tab) {
+	b.t.Helper()
+	b.until("the script is there", "window.holdfast?.source?.() || !document.querySelector('#live')")
+	eval[bool](b, "(holdfast.pulse = async () => null, holdfast.cover('nobody'), true)") // who is signed in still would be shown it again
+	b.until("it is covered", isCovered)
 }
 
 func openHelp(b *tab) {

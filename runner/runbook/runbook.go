@@ -29,13 +29,17 @@ func (Agent) Steer() runner.SteerMode { return runner.SteerAtBoundary }
 
 const example = "This message has no step to run. Write each step as a fenced block marked sh, for example:\n\n```sh\necho hello\n```"
 
+// sendAnew stands behind what is wrong with a mission: its text stays as it is, so
+// that no continuing can help.
+const sendAnew = "Nothing of this message was run, and continuing would only read it again. Send it anew, corrected: the session goes on with that."
+
 // Run goes through the steps from the top. What has an outcome is passed over.
 func (Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
 	read := reading{}
 	for {
 		m, err := arrange(t, read)
 		if err != nil {
-			return runner.Result{Failed: err.Error()}, nil //nolint:nilerr // the sentence is the turn's outcome
+			return runner.Result{Failed: sentence(err) + " " + sendAnew}, nil
 		}
 		if len(m.blocks) == 0 {
 			return runner.Result{Failed: example}, nil
@@ -61,31 +65,45 @@ type mission struct {
 	keys     []string        // under which each block stands now (…#2 after it did not happen)
 	calls    []*journal.Call // the call under that key, or nil
 	resolved []*journal.Call // unknown calls with a person's word, to be told
-	plain    []journal.Promoted
+	remarks  []remark        // on steers of which nothing runs
 }
 
-// reading keeps the steps of each prompt, by its id: a text that was read once
-// is the same at the next pass.
-type reading map[string][]block
+// remark is what the agent has to say of something, once.
+type remark struct{ subject, text string }
+
+// reading keeps what each prompt is, by its id: a text that was read once is the
+// same at the next pass.
+type reading map[string]read
+
+type read struct {
+	blocks []block
+	err    error // why it can't be run
+}
 
 func (r reading) blocks(p journal.Promoted) ([]block, error) {
-	if blocks, ok := r[p.ID]; ok {
-		return slices.Clone(blocks), nil
+	one, ok := r[p.ID]
+	if !ok {
+		one.blocks, one.err = parse(p.Text)
+		for i := range one.blocks {
+			b := &one.blocks[i]
+			b.Key, b.PromptID, b.Seq = fmt.Sprintf("%s/%d", p.ID, i+1), p.ID, p.Seq
+		}
+		r[p.ID] = one
 	}
-	blocks, err := parse(p.Text)
-	if err != nil {
-		return nil, err
+	if one.err != nil {
+		return nil, one.err
 	}
-	for i := range blocks {
-		blocks[i].Key, blocks[i].PromptID, blocks[i].Seq = fmt.Sprintf("%s/%d", p.ID, i+1), p.ID, p.Seq
-	}
-	r[p.ID] = blocks
-	return slices.Clone(blocks), nil
+	return slices.Clone(one.blocks), nil
 }
+
+// sentence is what is wrong with a text, with its full stop.
+func sentence(err error) string { return strings.TrimRight(err.Error(), ".") + "." }
 
 // arrange puts the steps of all prompts in order: those of a steer go before the
 // first step that had not begun when it was promoted. It is a function of the
-// journal, so every run finds the same.
+// journal, so every run finds the same. A mission that can't be read is an error;
+// a steer that can't be is remarked on and runs nothing, since it stays in the
+// chain, and would fail each *continue* anew.
 func arrange(t *runner.Turn, read reading) (*mission, error) {
 	m := &mission{t: t}
 	var opened int64 // where the prompt that opened the chain was promoted
@@ -94,11 +112,13 @@ func arrange(t *runner.Turn, read reading) (*mission, error) {
 			opened = p.Seq
 		}
 		blocks, err := read.blocks(p)
-		if err != nil {
+		switch {
+		case err != nil && i == 0:
 			return nil, err
-		}
-		if len(blocks) == 0 && p.Delivery == journal.Steer {
-			m.plain = append(m.plain, p)
+		case err != nil:
+			m.remarks = append(m.remarks, remark{p.ID, "Nothing of this message was run: " + sentence(err) + " The turn goes on without it. To have it run, send it again, corrected."})
+		case len(blocks) == 0 && p.Delivery == journal.Steer:
+			m.remarks = append(m.remarks, remark{p.ID, "Noted, nothing to run in it: " + journal.Cut(p.Text, 4000)})
 		}
 		at := place(t, m.blocks, p.Seq, opened)
 		m.blocks = slices.Insert(m.blocks, at, blocks...)
@@ -169,10 +189,10 @@ func base(key string) string {
 	return key
 }
 
-// notes records steers without steps, and tells what people found out.
+// notes records steers of which nothing runs, and tells what people found out.
 func (m *mission) notes(ctx context.Context) error {
-	for _, p := range m.plain {
-		if err := m.t.Note(ctx, p.ID, "Noted, nothing to run in it: "+journal.Cut(p.Text, 4000)); err != nil {
+	for _, r := range m.remarks {
+		if err := m.t.Note(ctx, r.subject, r.text); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -20,7 +21,7 @@ type DecisionCard struct {
 	Message string // what was typed before, after a refusal
 	Own     bool   // on its own page: the whole payload is shown, whatever its size
 	Locked  bool   // this page reloads by itself: no form that text could be lost from
-	Nth, Of int    // of the pending requests of its call; Of 0: the others aren't at hand
+	Nr, Of  int    // of the pending requests of its call; Of 0: the others aren't at hand
 	Now     int64
 }
 
@@ -37,19 +38,55 @@ func (c DecisionCard) Place() string {
 	if c.Of < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d permissions for this command. It runs when all of them are allowed.", c.Nth, c.Of)
+	return fmt.Sprintf("%d of %d permissions for this command. It runs when all of them are allowed.", c.Nr, c.Of)
 }
 
-// NumberCards tells several requests of one call apart.
-func NumberCards(cards []DecisionCard) {
-	of := map[string]int{}
-	for i := range cards {
-		call := cards[i].Request.Tool.CallID
-		of[call]++
-		cards[i].Nth = of[call]
+// Nth is Place in a few words, for a heading.
+func (c DecisionCard) Nth() string {
+	if c.Of < 2 {
+		return ""
 	}
-	for i := range cards {
-		cards[i].Of = of[cards[i].Request.Tool.CallID]
+	return fmt.Sprintf("%d of %d for this command", c.Nr, c.Of)
+}
+
+// For is what the request is about, in one line: the first thing that the call
+// was judged by, and how many more there are. It tells requests of one call apart.
+func (c DecisionCard) For() (first, more string) {
+	list := c.Request.Resources
+	if c.Of < 2 || len(list) == 0 {
+		return "", ""
+	}
+	if len(list) > 1 {
+		more = fmt.Sprintf("and %d more", len(list)-1)
+	}
+	return Line(list[0], 80), more
+}
+
+// Apart is what a control's name has behind its words where another request of
+// the call has a control of the same words; "" where none has.
+func (c DecisionCard) Apart() string {
+	if c.Of < 2 {
+		return ""
+	}
+	first, more := c.For()
+	words := slices.DeleteFunc([]string{c.Asks(), strings.TrimSpace(Plain(first) + " " + more), c.Nth()}, func(s string) bool { return s == "" })
+	return ": " + strings.Join(words, ", ")
+}
+
+// NumberCards tells several requests of one call apart, in the order in which
+// they were asked.
+func NumberCards(cards ...*DecisionCard) {
+	for _, c := range cards {
+		c.Nr, c.Of = 1, 0
+		for _, other := range cards {
+			if other.Request.Tool.CallID != c.Request.Tool.CallID {
+				continue
+			}
+			c.Of++
+			if other.Request.AskedSeq < c.Request.AskedSeq {
+				c.Nr++
+			}
+		}
 	}
 }
 

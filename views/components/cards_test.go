@@ -181,23 +181,40 @@ func TestHeldNotice_RaisesTheLimit(t *testing.T) {
 // Several requests of one call are told apart, and say what they reach.
 func TestNumberCards(t *testing.T) {
 	t.Parallel()
-	card := func(call, permission string) components.DecisionCard {
+	card := func(seq int64, call, permission string) *components.DecisionCard {
 		r := request(t, "cat /etc/hosts", nil)
-		r.Tool.CallID, r.Permission, r.Resources = call, permission, []string{"/etc/hosts"}
-		return components.NewDecisionCard(r, nil, now, "k")
+		r.ID, r.AskedSeq, r.Tool.CallID, r.Permission, r.Resources = fmt.Sprintf("per_%d", seq), seq, call, permission, []string{"/etc/hosts"}
+		c := components.NewDecisionCard(r, nil, now, "k")
+		return &c
 	}
-	cards := []components.DecisionCard{card("call_1", "shell"), card("call_2", "shell"), card("call_1", "external_directory")}
-	components.NumberCards(cards)
+	cards := []*components.DecisionCard{card(7, "call_1", "shell"), card(9, "call_2", "shell"), card(8, "call_1", "external_directory")}
+	components.NumberCards(cards...)
+	names := map[string]int{}
 	for i, want := range []string{"1 of 2 permissions for this command", "", "2 of 2 permissions for this command"} {
-		doc := render(t, components.AskCard(cards[i]))
+		doc := render(t, components.AskCard(*cards[i]))
+		doc.Find("h3, button, summary, label, a").Each(func(_ int, s *goquery.Selection) { names[text(s)]++ })
 		if got := text(doc.Find(`[data-testid="place"]`)); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
 			t.Errorf("card %d says %q, want %q", i, got, want)
 		}
 	}
-	if got := text(render(t, components.AskCard(cards[2])).Find(".kv")); !strings.Contains(got, "Reaches/etc/hosts") {
+	for name, n := range names { // also for who hears them one by one
+		if n > 1 {
+			t.Errorf("%d things are named %q", n, name)
+		}
+	}
+	if got := text(render(t, components.AskCard(*cards[2])).Find("h3")); !strings.Contains(got, "reach outside its workspace") || !strings.Contains(got, "/etc/hosts") || !strings.Contains(got, "2 of 2 for this command") {
+		t.Errorf("the heading says %q", got)
+	}
+	if got := text(render(t, components.AskCard(*cards[1])).Find("button")); got != "Allow onceDeny" {
+		t.Errorf("the buttons of the only request of a call say %q", got)
+	}
+	if got := text(render(t, components.AskCard(*cards[2])).Find(".kv")); !strings.Contains(got, "Permissionexternal_directory") {
+		t.Errorf("the permission is shown as %q", got)
+	}
+	if got := text(render(t, components.AskCard(*cards[2])).Find(".kv")); !strings.Contains(got, "Reaches/etc/hosts") {
 		t.Errorf("a path is shown as %q", got)
 	}
-	if got := text(render(t, components.AskCard(cards[0])).Find(".kv")); !strings.Contains(got, "Judged as/etc/hosts") {
+	if got := text(render(t, components.AskCard(*cards[0])).Find(".kv")); !strings.Contains(got, "Judged as/etc/hosts") {
 		t.Errorf("a command is shown as %q", got)
 	}
 }
@@ -256,7 +273,7 @@ func TestCards_Version(t *testing.T) {
 		"a decision, later":          {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Now += 60_000 }), true},
 		"a decision, other digest":   {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Request.Digest = "d2" }), false},
 		"a decision, other payload":  {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Payload.Text = "make deploy " }), false},
-		"a decision, another of two": {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Nth, c.Of = 1, 2 }), false},
+		"a decision, another of two": {decision(func(*components.DecisionCard) {}), decision(func(c *components.DecisionCard) { c.Nr, c.Of = 1, 2 }), false},
 		"an unknown, other key":      {unknown(func(*components.UnknownCard) {}), unknown(func(c *components.UnknownCard) { c.Key = "other" }), true},
 		"an unknown, new evidence":   {unknown(func(*components.UnknownCard) {}), unknown(func(c *components.UnknownCard) { c.Call.Evidence = []journal.Evidence{{Type: "process", Text: "gone"}} }), false},
 		"an attempt, other key":      {attempt(func(*components.AttemptCard) {}), attempt(func(c *components.AttemptCard) { c.Key = "other" }), true},

@@ -14,3 +14,16 @@ func drawnFor(ctx context.Context) string {
 	id, _ := ctx.Value(viewerKey{}).(string)
 	return id
 }
+
+type postedKey struct{}
+
+// AnswersForm marks a context whose page answers a form: its address doesn't show it again.
+func AnswersForm(ctx context.Context) context.Context {
+	return context.WithValue(ctx, postedKey{}, true)
+}
+
+// Posted reports whether a page answers a form.
+func Posted(ctx context.Context) bool {
+	posted, _ := ctx.Value(postedKey{}).(bool)
+	return posted
+}

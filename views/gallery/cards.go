@@ -28,8 +28,12 @@ func askCards() Section {
 	add("a note was typed", ask("make deploy", nil, func(c *components.DecisionCard) { c.Message = "not on a Sunday" }))
 	add("always asked, and perhaps a second time", ask("make deploy", map[string]any{"always_asks": true, "same_as_unknown": true}, nil))
 	add("one of two permissions", ask("cat /etc/hosts", nil, func(c *components.DecisionCard) {
-		c.Request.Permission, c.Request.Resources, c.Nth, c.Of = "external_directory", []string{"/etc/hosts", "/etc/passwd"}, 2, 2
+		c.Request.Permission, c.Request.Resources, c.Nr, c.Of = "external_directory", []string{"/etc/hosts", "/etc/passwd"}, 2, 2
 	}))
+	two := ask("cat /etc/hosts", nil, func(c *components.DecisionCard) {
+		c.Request.Permission, c.Request.Resources, c.Nr, c.Of = "external_directory", []string{"/etc/hosts"}, 1, 2
+	})
+	s.Examples = append(s.Examples, draw("what tells it from the other permission", components.Apart, two), draw("the same, in the inbox", components.ApartLine, two))
 	add("long", ask(long, nil, nil))
 	add("long, on its own page", ask(long, nil, own))
 	add("hidden characters", ask("echo safe \u202e\x1b[2J", nil, nil))

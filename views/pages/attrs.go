@@ -23,6 +23,9 @@ func (f Frame) rootAttributes() templ.Attributes {
 	if f.KeysOff {
 		out["data-keys"] = "off"
 	}
+	if f.Viewer.ID != "" {
+		out["data-viewer"] = f.Viewer.ID // whom it was drawn for; a script covers it from anybody else
+	}
 	if f.Viewer.ID != "" && f.Now > 0 {
 		out["data-pulse"] = fmt.Sprint(f.Now)
 		out["data-needs"] = fmt.Sprint(f.Needs)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -372,6 +373,16 @@ func (i InboxItem) Rest() string {
 		return ""
 	}
 	return components.Plural(components.Lines(i.Card.Payload.Text), "line")
+}
+
+// Apart is what the names of the row's controls have behind their words, so that
+// they differ from those of other rows.
+func (i InboxItem) Apart() string {
+	text := ": " + components.Plain(components.Line(i.Text, 60))
+	if i.Card != nil {
+		text += strings.Replace(i.Card.Apart(), ": ", ", ", 1)
+	}
+	return text
 }
 
 // Request is one request on its own page.
