@@ -50,7 +50,7 @@ func (l *locked) maySucceed(ctx context.Context, folder string) (bool, error) {
 		if c.Adopted == folder {
 			continue
 		}
-		if lives, err := folderLives(ctx, l.t, c.Adopted); err != nil || lives {
+		if lives, err := folderLives(ctx, l.t, c.Adopted, workerFresh.Milliseconds()); err != nil || lives {
 			return false, err
 		}
 		if err := l.forsake(ctx, c); err != nil {
@@ -87,14 +87,16 @@ func (l *locked) othersMayAsk(ctx context.Context, c *journal.Claim, by string) 
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return folderLives(ctx, l.t, c.StateFolderID)
+	return folderLives(ctx, l.t, c.StateFolderID, c.LeaseMS)
 }
 
-// folderLives reports whether a worker of a state folder was seen lately.
-func folderLives(ctx context.Context, q querier, folder string) (bool, error) {
+// folderLives reports whether a worker of a state folder was seen in the last so
+// many milliseconds. It is written down at each renewal, so after a lease without
+// a word it counts as gone, as its claims do.
+func folderLives(ctx context.Context, q querier, folder string, within int64) (bool, error) {
 	var n int
 	d := q.dialect()
-	err := q.get(ctx, &n, "SELECT count(*) FROM worker WHERE state_folder_id = ? AND seen_at > "+d.now()+" - ?", folder, d.nowArg(), workerFresh.Milliseconds())
+	err := q.get(ctx, &n, "SELECT count(*) FROM worker WHERE state_folder_id = ? AND seen_at > "+d.now()+" - ?", folder, d.nowArg(), within)
 	return n > 0, err
 }
 

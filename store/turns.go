@@ -243,9 +243,10 @@ type SessionBrief struct {
 	Workspace   string `db:"workspace"`
 	WorkspaceID string `db:"workspace_id"`
 	RunnableAt  int64  `db:"runnable_at"` // since when it has had work; 0: it has none
+	Follow      bool   `db:"follow"`      // a command that still runs may have to be followed or ended, whatever its worker lacks (COO-2 c, d)
 }
 
-const briefColumns = "id, agent, workspace, workspace_id, coalesce(runnable_at, 0) AS runnable_at"
+const briefColumns = "id, agent, workspace, workspace_id, coalesce(runnable_at, 0) AS runnable_at, base IN ('running', 'stopping') AS follow"
 
 // Brief reads what a worker must know before it claims. Code: not_found.
 func (s *Store) Brief(ctx context.Context, sessionID string) (SessionBrief, error) {
