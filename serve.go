@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"holdfast/handlers"
 	"holdfast/runner"
 	"holdfast/runner/runbook"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
 )
@@ -31,6 +33,9 @@ type serveCmd struct {
 	Sweep      time.Duration `help:"How often expired claims and forgotten work are looked for." default:"10s" env:"HOLDFAST_SWEEP"`
 	Rate       float64       `help:"Submissions a second for one owner." default:"50" env:"HOLDFAST_RATE"`
 	Burst      int           `help:"Submissions at once for one owner." default:"200" env:"HOLDFAST_BURST"`
+	MaxOutput  int64         `help:"Bytes of a command's output that are kept; what is more loses its middle." default:"10485760" env:"HOLDFAST_MAX_OUTPUT" name:"max-output" placeholder:"BYTES"`
+	Orphan     time.Duration `help:"How long a command goes on whose server doesn't come back." default:"24h" env:"HOLDFAST_ORPHAN"`
+	Stop       bool          `help:"At SIGTERM end the commands that run, instead of letting them go on." env:"HOLDFAST_STOP_COMMANDS" name:"stop-commands"`
 	SecretEnv  []string      `help:"Environment variables whose values are secrets, beside *_TOKEN, *_KEY, *_SECRET and *PASSWORD*." env:"HOLDFAST_SECRET_ENV" placeholder:"NAME"`
 }
 
@@ -42,6 +47,8 @@ func (c *serveCmd) check() error {
 		return usageError{"--max-running must be at least 1"}
 	case c.Sweep <= 0:
 		return usageError{"--sweep must be positive"}
+	case c.MaxOutput < 1 || c.Orphan <= 0:
+		return usageError{"--max-output and --orphan must be positive"}
 	case !(c.Rate > 0) || c.Burst < 1: // not a number is not positive either
 		return usageError{"--rate and --burst must be positive"}
 	}
@@ -54,7 +61,8 @@ type server struct {
 	c      *common
 	log    *slog.Logger
 	locks  []*store.Lock
-	folder string
+	dir    string // the state folder
+	folder string // its id
 	store  *store.Store
 	runner *runner.Runner
 	web    *handlers.Server
@@ -101,7 +109,7 @@ func (sv *server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sv.locks, sv.folder = append(sv.locks, lock), folder.ID
+	sv.locks, sv.dir, sv.folder = append(sv.locks, lock), dir, folder.ID
 	if folder.Was != "" {
 		sv.log.Warn("this state folder is a copy of another one, or was restored: it has a new id, and claims of the other end by their leases",
 			slog.String("was", folder.Was), slog.String("id", folder.ID))
@@ -158,9 +166,14 @@ func (sv *server) makeRunner(secrets []string) error {
 		return usageError{err.Error()}
 	}
 	sv.spaces = spaces
+	shims, err := shim.Open(filepath.Join(sv.dir, "shims"))
+	if err != nil {
+		return err
+	}
 	sv.runner, err = runner.New(runner.Options{
 		Store: sv.store, Logger: sv.log, WorkerID: "wrk_" + rand.Text(), StateFolderID: sv.folder, Workspaces: spaces,
 		Agents: []runner.Agent{runbook.Agent{}}, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
+		Shims: shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
 		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
 	})
 	return err
@@ -254,7 +267,7 @@ func beside(what string, fn func() error) <-chan error {
 
 // stop ends gracefully (COO-6); a second signal ends at once.
 func (sv *server) stop(ctx context.Context, signals <-chan os.Signal, served <-chan error) error {
-	sv.log.Info("stopping: running steps have 15 s to reach a boundary")
+	sv.log.Info("stopping: running steps have 15 s to reach a boundary", slog.Bool("ends_commands", sv.cmd.Stop))
 	sv.web.NotReady()
 	// At once, not after the last request: nothing new is claimed or begun from now on.
 	quiet := beside("stopping the runner failed", func() error { sv.runner.Stop(); return nil })

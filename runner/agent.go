@@ -49,6 +49,9 @@ var (
 	// errDraining: the server stops and the turn is at a boundary. It stays open
 	// and goes on after the restart, or on another server: nothing of it is uncertain.
 	errDraining = errors.New("the server stops; the turn goes on later")
+	// errDetached: the server stops and the command goes on under its shim. The
+	// claim stays, unrenewed, for the next server of this state folder (COO-6).
+	errDetached = errors.New("the server stops; the command goes on")
 	// errLimit: the turn has reached a bound (COO-5).
 	errLimit = errors.New("the turn has reached a bound")
 	// errMoved: somebody else has moved the turn on (an answer ended it): fold again.

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"holdfast/journal"
-	"holdfast/runner/tool"
+	"holdfast/runner/shim"
 	"holdfast/store"
 )
 
@@ -102,53 +98,36 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	x := &execution{t: t, callID: c.ID, ctx: ctx, cancel: cancel}
-	cmd, err := tool.Prepare(x.spec(in, c.N+1))
+	id := shim.ID{CallID: c.ID, N: c.N + 1}
+	defer t.r.occupy(id)()
+	x := t.newExecution(ctx, id)
+	defer x.cancel(nil)
+	child, err := t.r.o.Shims.Prepare(ctx, x.spec(in))
 	if err != nil {
 		if gone := t.present(); gone != nil {
 			return gone
 		}
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
 		return t.settleUnstarted(ctx, c, err)
 	}
-	defer cmd.Abandon() // does nothing once it has run
-	if err := t.dispatch(ctx, c, by, journal.Process(cmd.Process())); err != nil {
+	defer t.r.closeChild(child)
+	defer child.Abandon() // does nothing once it has begun
+	if err := t.dispatch(ctx, c, by, child); err != nil {
 		return err
 	}
-	return x.finish(cmd)
-}
-
-// finish runs a command that was dispatched and records what became of it.
-func (x *execution) finish(cmd *tool.Command) error {
-	// Suspended between the commit and here, past the lease? Then it may be
-	// somebody else's by now, and what has not begun must not begin. Of a stop it
-	// is known, too, that nothing has run: the gate stays closed, and that is settled.
-	run := x.t.run
-	switch err := run.trust.wait(run.ctx); {
-	case errors.Is(err, ErrLeaseLost):
-		return err
-	case err != nil:
-		x.cancel(err)
-	}
-	store.Crash("call.before_run")
-	result := x.drive(cmd)
-	store.Crash("call.before_settle")
-	if cause := context.Cause(run.ctx); errors.Is(cause, ErrLeaseLost) {
-		return cause
-	}
-	if err := x.fenced(); err != nil {
-		return err
-	}
-	return x.t.settle(x.ctx, x, result)
+	return x.run(child)
 }
 
 // dispatch commits that the call is about to start, with the facts by which its
 // processes are found again, before it does anything (CAL-1, COO-7).
-func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.AllowedBy, p journal.Process) error {
+func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.AllowedBy, child *shim.Child) error {
+	p := journal.Process(child.Process())
 	store.Crash("call.dispatched_before_commit")
 	a := store.Append{
 		RulesVersion: t.rules.Version,
+		Spool:        t.r.spool(child.ID(), 0),
 		Drafts: append(t.supersede(c.ID, nil, "it needs no answer any more"),
 			draft(journal.Server(), &journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by, Process: &p})),
 	}
@@ -173,128 +152,4 @@ func (t *Turn) settleUnstarted(ctx context.Context, c *journal.Call, err error) 
 	return t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Server(), &journal.CallSettled{
 		CallID: c.ID, State: journal.CallFailed, Reason: journal.Cut("it could not be started: "+err.Error(), 1000),
 	})}})
-}
-
-func (t *Turn) settle(ctx context.Context, x *execution, r tool.Result) error {
-	body := &journal.CallSettled{
-		CallID: x.callID, State: journal.CallFailed, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason,
-		OutputBytes: r.OutputBytes, DroppedBytes: r.DroppedBytes,
-	}
-	switch {
-	case r.Reason == tool.ReasonInterrupted:
-		body.State = journal.CallCancelled
-		if errors.Is(context.Cause(t.run.ctx), ErrShutdown) {
-			body.Reason = "the server was stopped"
-		}
-	case r.Reason == "" && r.ExitCode != nil && *r.ExitCode == 0:
-		body.State = journal.CallSucceeded
-	}
-	outcome := draft(journal.Server(), body)
-	if len(r.Survivors) > 0 {
-		left := fmt.Sprintf("processes that could not be ended: %v", r.Survivors)
-		if c := t.fold.Call(x.callID); r.Reason != "" && c != nil && c.Effect == journal.EffectEffect {
-			// Its end was asked for and not seen: what it does may go on (COO-4, CAL-7).
-			outcome = draft(journal.Server(), &journal.CallUnknown{CallID: x.callID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{
-				Type: "process", Text: journal.Cut(fmt.Sprintf("It was to be ended (%s), but it left %s. It may still be under way.", body.Reason, left), 1000),
-			}}})
-		}
-		body.Reason = journal.Cut(strings.TrimPrefix(body.Reason+"; "+left, "; "), 1000)
-	}
-	err := t.append(ctx, store.Append{Phase: journal.PhaseSafe, Drafts: []journal.Draft{outcome}})
-	store.Crash("call.after_settle")
-	if err != nil {
-		return err
-	}
-	switch cause := context.Cause(ctx); {
-	case cause != nil && body.State == journal.CallCancelled:
-		return cause
-	case r.Reason == tool.ReasonTimeout && x.bounded:
-		t.limit = &journal.LimitReached{Limit: "call_s", Value: int64(journal.DefaultCallTime / time.Second)}
-		return errLimit
-	}
-	return nil
-}
-
-// execution is one run of a command.
-type execution struct {
-	t      *Turn
-	callID string
-	ctx    context.Context
-	cancel context.CancelCauseFunc // ends ctx
-
-	bounded bool // its time is the bound of a call (COO-5), not one that the agent set
-
-	mu    sync.Mutex
-	fault error // an append that was refused
-}
-
-func (x *execution) spec(in Shell, n int) tool.Spec {
-	timeout := time.Duration(in.TimeoutS) * time.Second
-	if x.bounded = timeout <= 0 || timeout > journal.DefaultCallTime; x.bounded {
-		timeout = journal.DefaultCallTime
-	}
-	interp := []string{"sh", "-eu"}
-	if in.Shell == "bash" {
-		interp[0] = "bash"
-	}
-	return tool.Spec{
-		CallID: x.callID, N: n, Interp: interp, Script: in.Command, Dir: x.t.fold.State.Workspace, Env: x.t.r.o.Env,
-		Timeout: timeout, MaxOutput: journal.DefaultOutput, Secrets: x.t.r.o.Secrets, Output: x.output,
-	}
-}
-
-// output journals pieces as they come, in one commit (JRN-5). While the journal can't be
-// written it blocks, and output waits in its pipe (COO-10).
-func (x *execution) output(pieces []tool.Piece) error {
-	var a store.Append
-	for _, p := range pieces {
-		a.Drafts = append(a.Drafts, draft(journal.Agent(), &journal.CallOutput{
-			CallID: x.callID, Stream: p.Stream, Offset: p.Offset, Text: journal.Text{S: p.Text, Raw: p.Binary}, Dropped: p.Dropped,
-		}))
-	}
-	err := x.t.append(x.ctx, a)
-	store.Crash("call.output")
-	if err != nil {
-		x.mu.Lock()
-		x.fault = err
-		x.mu.Unlock()
-	}
-	return err
-}
-
-// fenced gives the refusal of an append that ended the command, if that was it.
-func (x *execution) fenced() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.fault
-}
-
-// drive runs the command and watches for interrupts, lease loss and shutdown.
-func (x *execution) drive(cmd *tool.Command) tool.Result {
-	run := x.t.run
-	run.executing(x.cancel)
-	defer run.executing(nil)
-	watching, stop := context.WithCancel(x.ctx)
-	var wg sync.WaitGroup
-	x.t.r.spawn(&wg, "watch "+x.callID, func() { x.t.r.watch(watching, run) })
-	defer wg.Wait()
-	defer stop()
-	return cmd.Run(x.ctx)
-}
-
-// watch looks for an interrupt when the session was woken while it executes.
-// It looks once at the start: the interrupt may have come before anybody watched.
-func (r *Runner) watch(ctx context.Context, run *run) {
-	for {
-		hit, err := r.store.Interrupted(ctx, []string{run.session})
-		if err == nil && slices.Contains(hit, run.session) {
-			run.interrupt()
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-run.poked:
-		}
-	}
 }

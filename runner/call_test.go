@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -11,51 +10,49 @@ import (
 	"time"
 
 	"holdfast/journal"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
 
 // mustDispatch has a command dispatched that waits at its gate.
-func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execution, cmd *tool.Command, owner, file string) {
+func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execution, child *shim.Child, owner, file string) {
 	t.Helper()
 	dir := t.TempDir()
 	spaces, err := NewWorkspaces([]string{dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	shims, err := shim.Open(filepath.Join(t.TempDir(), "shims"))
+	must(t, err)
 	r, err := New(Options{
-		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces,
+		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces, Shims: shims,
 		MaxRunning: 1, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour, Env: tool.BaseEnv(os.Environ()),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	session := storetest.MustRun(t, s, r.o.WorkerID)
 	run := newRun(t.Context(), session.Session)
 	run.hold(session.Claim, time.Now(), r.o.Lease)
 	turn, err := r.newTurn(t.Context(), run, session.Claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := Shell{Command: "echo never > file", Shell: "sh"}
 	c, err := turn.propose(t.Context(), CallIntent{Key: "k", Input: in, Effect: effect})
+	must(t, err)
+	x = turn.newExecution(run.ctx, shim.ID{CallID: c.ID, N: 1})
+	t.Cleanup(func() { x.cancel(nil) })
+	spec := x.spec(in)
+	spec.Dir = dir
+	child, err = shims.Prepare(t.Context(), spec)
+	must(t, err)
+	t.Cleanup(child.Abandon)
+	must(t, turn.dispatch(t.Context(), c, journal.AllowedBy{Type: journal.AllowedByRule}, child))
+	return x, child, session.Owner, filepath.Join(dir, "file")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancelCause(run.ctx)
-	t.Cleanup(func() { cancel(nil) })
-	x = &execution{t: turn, callID: c.ID, ctx: ctx, cancel: cancel}
-	spec := x.spec(in, 1)
-	spec.Dir = dir
-	if cmd, err = tool.Prepare(spec); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cmd.Abandon)
-	if err := turn.dispatch(ctx, c, journal.AllowedBy{Type: journal.AllowedByRule}, journal.Process(cmd.Process())); err != nil {
-		t.Fatal(err)
-	}
-	return x, cmd, session.Owner, filepath.Join(dir, "file")
 }
 
 // A stop that comes between the commit of a dispatch and its start settles the
@@ -65,9 +62,9 @@ func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execu
 func TestExecution_StoppedBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		x, cmd, owner, file := mustDispatch(t, s, journal.EffectEffect)
+		x, child, owner, file := mustDispatch(t, s, journal.EffectEffect)
 		x.t.run.cancel(ErrShutdown)
-		if _, err := x.t.conclude(t.Context(), Result{}, x.finish(cmd)); err != nil {
+		if _, err := x.t.conclude(t.Context(), Result{}, x.run(child)); err != nil {
 			t.Fatal(err)
 		}
 		calls, err := s.Calls(t.Context(), owner, x.t.run.session, 0)
@@ -90,22 +87,22 @@ func TestExecution_WhoseProcessesCannotBeEnded(t *testing.T) {
 		code := 0
 		for _, tt := range []struct {
 			effect journal.Effect
-			result tool.Result
+			exit   shim.Exit
 			want   journal.CallState
 			reason string
 		}{
-			{journal.EffectEffect, tool.Result{Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallIsUnknown, ""},
-			{journal.EffectEffect, tool.Result{Reason: tool.ReasonInterrupted, Survivors: []int{7}}, journal.CallIsUnknown, ""},
-			{journal.EffectRead, tool.Result{Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallFailed, "timeout; processes that could not be ended: [7]"},
-			{journal.EffectEffect, tool.Result{ExitCode: &code, Survivors: []int{7}}, journal.CallSucceeded, "processes that could not be ended: [7]"},
+			{journal.EffectEffect, shim.Exit{Started: true, Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallIsUnknown, ""},
+			{journal.EffectEffect, shim.Exit{Started: true, Reason: tool.ReasonInterrupted, Survivors: []int{7}}, journal.CallIsUnknown, ""},
+			{journal.EffectRead, shim.Exit{Started: true, Reason: tool.ReasonTimeout, Signal: "SIGTERM", Survivors: []int{7}}, journal.CallFailed, "timeout; processes that could not be ended: [7]"},
+			{journal.EffectEffect, shim.Exit{Started: true, ExitCode: &code, Survivors: []int{7}}, journal.CallSucceeded, "processes that could not be ended: [7]"},
 		} {
 			x, _, owner, _ := mustDispatch(t, s, tt.effect)
-			if err := x.t.settle(t.Context(), x, tt.result); err != nil && !errors.Is(err, errLimit) {
+			if err := x.settle(tt.exit); err != nil && !errors.Is(err, errLimit) {
 				t.Fatal(err)
 			}
 			calls, err := s.Calls(t.Context(), owner, x.t.run.session, 0)
 			if err != nil || calls[0].State != tt.want || calls[0].Reason != tt.reason {
-				t.Errorf("%s call, %+v: it is %s (%q), %v; want %s (%q)", tt.effect, tt.result, calls[0].State, calls[0].Reason, err, tt.want, tt.reason)
+				t.Errorf("%s call, %+v: it is %s (%q), %v; want %s (%q)", tt.effect, tt.exit, calls[0].State, calls[0].Reason, err, tt.want, tt.reason)
 			}
 			if tt.want == journal.CallIsUnknown && (len(calls[0].Evidence) == 0 || calls[0].Since != calls[0].DispatchedAt) {
 				t.Errorf("it says nothing of what is left: %+v", calls[0])

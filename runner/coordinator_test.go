@@ -149,7 +149,7 @@ func TestRunner_GracefulStopAtABoundary(t *testing.T) {
 func TestRunner_GracefulStopEndsWhatRunsOn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		b := setup(t, s, func(o *runner.Options) { o.Grace = 100 * time.Millisecond })
+		b := setup(t, s, func(o *runner.Options) { o.Grace, o.StopCommands = 100*time.Millisecond, true })
 		b.fifo("gate")
 		r := b.start()
 		id := b.session(steps("echo $$ > pid; (setsid sh -c 'read y < gate; echo never >> log' &) ; read x < gate; echo never >> log"))

@@ -27,10 +27,12 @@
 //
 // # Failure
 //
-// kill -9 at any line is safe: what was dispatched and has no recorded result is
+// kill -9 at any line is safe. Commands run under shims (package shim), which
+// outlive the server: a recovery adopts what still runs and settles what has
+// ended by its record. What was dispatched and of which neither is there is
 // unknown after recovery, and is never run again by itself. A drain that fails
 // expires its claim, so that the sweeper recovers it at once; the third time
 // without progress blocks the session (REC-11). An append that fails for want of
 // space or connection is repeated with the same event ids until it commits or is
-// fenced; meanwhile output waits in its pipe and nothing is dispatched (COO-10).
+// fenced; meanwhile output waits in its spool and nothing is dispatched (COO-10).
 package runner

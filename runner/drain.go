@@ -28,6 +28,9 @@ func (r *Runner) drain(run *run) {
 	err = r.guard(func() error { return r.loop(ctx, run, claim, agent) })
 	held := run.letGo()
 	switch {
+	case errors.Is(err, errDetached):
+		r.log.Info("a command goes on without this server", slog.String("session", run.session), slog.String("execution", claim.ExecutionID))
+		return // its claim stays (COO-6)
 	case err == nil, errors.Is(err, ErrShutdown):
 	case journal.Is(err, journal.StaleClaim), errors.Is(err, ErrLeaseLost):
 		if run.ctx.Err() == nil { // the keeper didn't know yet, so it hasn't said it
@@ -70,7 +73,7 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 		return nil, nil, err
 	}
 	agent := r.agents[brief.Agent]
-	if block := r.unable(brief); block != nil {
+	if block := r.unable(brief); block != nil && !brief.Follow {
 		return nil, nil, r.store.Block(ctx, run.session, r.o.WorkerID, *block)
 	}
 	if err := r.recoverExpired(ctx, run.session); err != nil {
@@ -122,17 +125,25 @@ func (r *Runner) loop(ctx context.Context, run *run, claim *journal.Claim, agent
 // out an interrupt, open a turn, let the agent work, or release.
 func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error) {
 	st := &t.fold.State
+	if adopted := st.Adopted(); len(adopted) > 0 { // also when an interrupt waits: that ends the command
+		if err := t.rejoin(ctx, adopted[0].ID); err != nil {
+			return t.conclude(ctx, Result{}, err)
+		}
+		return false, nil
+	}
 	switch {
 	case st.TurnOpen() && st.Interrupt != nil:
 		return t.conclude(ctx, Result{}, ErrInterrupted)
-	case t.r.stops(), st.RunnableAt == 0:
+	case t.r.stops(), st.RunnableAt == 0, agent == nil:
 		return t.release(ctx)
 	case !st.TurnOpen():
 		return t.open(ctx)
 	}
 	// A step that waited for its answer goes on first: a parked turn has no boundary (PRO-1).
-	err = t.boundary(ctx, len(st.Calls) == 0)
 	var result Result
+	if err = t.overdue(); err == nil {
+		err = t.boundary(ctx, len(st.Calls) == 0)
+	}
 	if err == nil {
 		result, err = agent.Run(t.run.ctx, t)
 	}

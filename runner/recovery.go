@@ -52,6 +52,7 @@ func (r *Runner) Sweep(ctx context.Context) {
 	if failed > 0 {
 		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int64("failed", failed))
 	}
+	r.sweepShims(ctx)
 	if ctx.Err() != nil { // the server stops
 		return
 	}
@@ -102,8 +103,8 @@ func (r *Runner) recoverAll(ctx context.Context, expired []journal.Claim) int64 
 	return failed.Load()
 }
 
-// recoverOne ends what the lost execution left on this host, before anything is
-// concluded (COO-7), then concludes. One at a time of a session, and only what is
+// recoverOne asks the shims of the lost execution's commands, and ends what isn't
+// adopted of it on this host, before anything is concluded (COO-7, CAL-5), then concludes. One at a time of a session, and only what is
 // still so: a sweep and a drain may have seen the same claim, and who comes
 // second would end what the first has let go on.
 func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
@@ -117,20 +118,26 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	if err != nil {
 		return err
 	}
-	evidence := map[string][]journal.Evidence{}
+	rec := store.Recovery{Claim: c, By: r.o.StateFolderID, Evidence: map[string][]journal.Evidence{}, Found: map[string]store.Found{}}
 	for _, call := range calls {
-		if call.Process != nil {
-			evidence[call.ID] = []journal.Evidence{r.endLeftover(ctx, c, call)}
+		if err := r.examine(ctx, &rec, call); err != nil {
+			return unlessChanged(err)
 		}
 	}
-	recovered, err := r.store.Recover(ctx, store.Recovery{Claim: c, Evidence: evidence})
+	recovered, err := r.store.Recover(ctx, rec)
 	store.Crash("sweep.committed")
-	var je *journal.Error
-	if errors.As(err, &je) && je.Slug() == "claim-changed" {
-		return nil // its owner is alive after all, or somebody else was faster
-	}
 	if recovered {
 		r.log.Info("execution recovered", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.String("phase", string(c.Phase)))
+	}
+	return unlessChanged(err)
+}
+
+// unlessChanged forgives that there is nothing to recover any more: the claim's
+// owner is alive after all, or somebody else was faster.
+func unlessChanged(err error) error {
+	var je *journal.Error
+	if errors.As(err, &je) && je.Slug() == "claim-changed" {
+		return nil
 	}
 	return err
 }
@@ -233,7 +240,7 @@ type look struct {
 }
 
 func (l look) unable(b store.SessionBrief) *journal.SessionBlocked {
-	b.ID, b.RunnableAt = "", 0
+	b.ID, b.RunnableAt, b.Follow = "", 0, false
 	block, ok := l.known[b]
 	if !ok {
 		block = l.r.unable(b)
@@ -244,7 +251,7 @@ func (l look) unable(b store.SessionBrief) *journal.SessionBlocked {
 
 func (l look) sort(list []store.SessionBrief) (able, unable []store.SessionBrief) {
 	for _, b := range list {
-		if l.unable(b) == nil {
+		if l.unable(b) == nil || b.Follow {
 			able = append(able, b)
 		} else {
 			unable = append(unable, b)

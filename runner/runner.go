@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/journal"
+	"holdfast/runner/shim"
 	"holdfast/store"
 )
 
@@ -31,6 +32,10 @@ type Options struct {
 	Sweep         time.Duration
 	Grace         time.Duration // of a graceful stop; 0: 15 s
 	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
+	Shims         *shim.Root    // of the same state folder
+	StopCommands  bool          // a graceful stop ends commands, instead of leaving them to their shims
+	Orphan        time.Duration // how long a command goes on whose server doesn't come back; 0: 24 h
+	MaxOutput     int64         // bytes of a command's output that are kept; 0: 10 MiB
 	Secrets       []string      // masked in output (OWN-3)
 	Env           []string      // of the commands
 	Version       string
@@ -53,6 +58,7 @@ type Runner struct {
 	missing  []store.Place // workspaces of waiting sessions that this worker lacks, as of its last sweep
 	sweepNow chan struct{}
 
+	occupied   map[shim.ID]int          // shims that are born, followed or ended here; under mu
 	recovering map[string]chan struct{} // sessions that are recovered just now; closed at the end; under mu
 
 	fetch, work            context.Context
@@ -67,9 +73,13 @@ func New(o Options) (*Runner, error) {
 	if o.Renew <= 0 || o.Renew*3 > o.Lease {
 		return nil, fmt.Errorf("--renew %s must be at most a third of --lease %s", o.Renew, o.Lease)
 	}
+	if o.Shims == nil {
+		return nil, errors.New("a runner needs a folder for its shims")
+	}
 	if o.MaxRunning < 1 || o.Sweep <= 0 {
 		return nil, errors.New("--max-running and --sweep must be positive")
 	}
+	o.MaxOutput = cmp.Or(o.MaxOutput, journal.DefaultOutput)
 	o.Grace, o.RecoverGrace = cmp.Or(o.Grace, stopGrace), cmp.Or(o.RecoverGrace, recoverGrace)
 	host, err := os.Hostname()
 	if err != nil {
@@ -78,6 +88,7 @@ func New(o Options) (*Runner, error) {
 	r := &Runner{
 		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, masked: journal.NewCleaner(o.Secrets).Text(host),
 		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1), recovering: map[string]chan struct{}{},
+		occupied: map[shim.ID]int{},
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a
@@ -109,6 +120,11 @@ func (r *Runner) Start(ctx context.Context) error {
 }
 
 func (r *Runner) begin(ctx context.Context) error {
+	// Seen first: as long as a worker of this folder lives, nobody else concludes
+	// what only it can ask.
+	if err := r.store.SeeWorker(ctx, r.worker()); err != nil {
+		return fmt.Errorf("write the worker down: %w", err)
+	}
 	n, err := r.store.ExpireFolder(ctx, r.o.StateFolderID, r.o.WorkerID)
 	if err != nil {
 		return fmt.Errorf("expire the claims of earlier workers: %w", err)
@@ -119,7 +135,7 @@ func (r *Runner) begin(ctx context.Context) error {
 	if err := r.store.ForgetWorkers(ctx, r.o.StateFolderID, r.o.WorkerID); err != nil {
 		return fmt.Errorf("forget earlier workers: %w", err)
 	}
-	return r.store.SeeWorker(ctx, r.worker())
+	return nil
 }
 
 func (r *Runner) worker() store.Worker {
@@ -143,7 +159,8 @@ func (r *Runner) see(ctx context.Context) {
 }
 
 // Stop takes no more work, lets running steps reach a boundary for at most 15 s,
-// then ends what runs: its call is cancelled, its turn interrupted (COO-6).
+// then leaves what runs to its shim, with its claim; or, with StopCommands, ends
+// it: its call is cancelled, its turn interrupted (COO-6).
 func (r *Runner) Stop() {
 	r.stopped.Do(func() {
 		if r.stopFetching == nil {

@@ -15,12 +15,16 @@ import (
 	"holdfast/journal"
 	"holdfast/runner"
 	"holdfast/runner/runbook"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "shim" { // this binary keeps the commands of its tests
+		os.Exit(shim.Main())
+	}
 	if err := tool.BecomeSubreaper(); err != nil {
 		panic(err)
 	}
@@ -52,13 +56,23 @@ func setup(t *testing.T, s *store.Store, with ...func(*runner.Options)) *bench {
 	b := &bench{t: t, s: s, owner: storetest.MustUser(t, s).ID, dir: dir}
 	b.opts = runner.Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces,
-		Agents: []runner.Agent{runbook.Agent{}}, MaxRunning: 4, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour,
+		Agents: []runner.Agent{runbook.Agent{}}, Shims: shims(t, t.TempDir()), MaxRunning: 4, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour,
 		Env: tool.BaseEnv(os.Environ()), Version: "test",
 	}
 	for _, f := range with {
 		f(&b.opts)
 	}
 	return b
+}
+
+// shims opens the folder of shims of a state folder.
+func shims(t *testing.T, state string) *shim.Root {
+	t.Helper()
+	root, err := shim.Open(filepath.Join(state, "shims"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
 }
 
 // start starts the worker; it is stopped when the test ends.

@@ -177,7 +177,7 @@ func TestRunner_CopiedStateFolderExpiresNothing(t *testing.T) {
 			t.Cleanup(func() { must(t, l.Close()) })
 			return folder.ID
 		}
-		b.opts.StateFolderID = lock(dir)
+		b.opts.StateFolderID, b.opts.Shims = lock(dir), shims(t, dir)
 		b.fifo("gate")
 		b.start()
 		id := b.session(steps("read x < gate; echo done >> log"))
@@ -185,6 +185,7 @@ func TestRunner_CopiedStateFolderExpiresNothing(t *testing.T) {
 
 		must(t, exec.CommandContext(t.Context(), "cp", "-a", dir, dir+".copy").Run())
 		b.opts.WorkerID, b.opts.StateFolderID = "wrk_copy", lock(dir+".copy")
+		b.opts.Shims = shims(t, dir+".copy") // with all that the running shim had there
 		second := b.start()
 		second.Sweep(t.Context())
 		open(t, filepath.Join(b.dir, "gate"))

@@ -148,8 +148,9 @@ func place(t *runner.Turn, blocks []block, seq, opened int64) int {
 }
 
 // follow finds where a block stands. It is proposed again after did_not_happen,
-// and when its call was cancelled, or could not be started, in an earlier turn:
-// nothing of it can be repeated, and the person continues the unfinished turn.
+// when a crash came between its dispatch and its start, and when its call was
+// cancelled, or could not be started, in an earlier turn: nothing of it can be
+// repeated, and the person continues the unfinished turn.
 func (m *mission) follow(key string) {
 	for n := 2; ; n++ {
 		c := m.t.CallByKey(key)
@@ -172,6 +173,9 @@ func again(c *journal.Call, turn string) bool {
 		return false
 	case c.State == journal.CallIsUnknown:
 		return c.Resolution != nil && c.Resolution.Outcome == journal.DidNotHappen
+	}
+	if c.NeverRan() && c.N > 0 { // it was dispatched, and its record says that it never began
+		return true
 	}
 	return (c.State == journal.CallCancelled || c.State == journal.CallFailed) && c.N == 0 && c.TurnID != turn
 }
@@ -319,7 +323,7 @@ func planState(c *journal.Call) journal.PlanState {
 		return journal.PlanDone
 	case c.State == journal.CallIsWaiting:
 		return journal.PlanWaiting
-	case c.State == journal.CallCancelled && c.N == 0, c.State == journal.CallIsRefused:
+	case c.State == journal.CallCancelled && c.NeverRan(), c.State == journal.CallIsRefused:
 		return journal.PlanSkipped
 	case c.State == journal.CallCancelled, c.State == journal.CallFailed:
 		return journal.PlanFailed

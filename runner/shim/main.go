@@ -28,6 +28,7 @@ func Main() int {
 		_, _ = fmt.Fprintf(os.Stderr, "holdfast: the command shim is internal: the server starts it for each command (%v)\n", err)
 		return exitUsage
 	}
+	nameProcess()
 	p.heed()
 	Crash("shim.started")
 	exit := p.live()

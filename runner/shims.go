@@ -1,0 +1,203 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner/shim"
+	"holdfast/runner/tool"
+	"holdfast/store"
+)
+
+// examine finds out what became of a call that a lost execution had dispatched
+// (CAL-5): its shim still holds its lock, or left a record, or neither. Only the
+// server of the state folder in which the shim lives can ask it.
+func (r *Runner) examine(ctx context.Context, rec *store.Recovery, call *journal.Call) error {
+	if call.Process == nil {
+		return nil
+	}
+	if rec.Claim.StateFolderID == r.o.StateFolderID {
+		known, err := r.ask(ctx, rec, call)
+		if known || err != nil {
+			return err
+		}
+	}
+	rec.Evidence[call.ID] = append(rec.Evidence[call.ID], r.endLeftover(ctx, rec.Claim, call))
+	return nil
+}
+
+// ask asks a call's shim, and reports whether it knew the outcome, or that there
+// is none yet. What the shim had spooled is journalled either way.
+func (r *Runner) ask(ctx context.Context, rec *store.Recovery, call *journal.Call) (known bool, err error) {
+	id := shim.ID{CallID: call.ID, N: call.N}
+	found, err := r.o.Shims.Bury(id) // a shim that is slow to start must not start once its call is unknown
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("ask the shim of %s: %w", id.CallID, err)
+	case found.Running:
+		rec.Found[call.ID] = store.Found{Adopted: true}
+		return true, nil
+	}
+	if err := r.rescue(ctx, rec.Claim, id); err != nil || found.Exit == nil {
+		return false, err
+	}
+	body, left := outcome(call, *found.Exit)
+	if left != nil {
+		rec.Evidence[call.ID] = append(rec.Evidence[call.ID], *left)
+		return true, nil
+	}
+	rec.Found[call.ID] = store.Found{Settled: body}
+	return true, nil
+}
+
+// rescue journals what the spool of a command that has ended still holds.
+func (r *Runner) rescue(ctx context.Context, c journal.Claim, id shim.ID) error {
+	from, err := r.store.SpoolOffset(ctx, id.CallID, id.N)
+	if journal.Is(err, journal.NotFound) { // dispatched by a build without shims
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.o.Shims.Read(ctx, id, from, func(pieces []tool.Piece, next int64) error {
+		return r.store.RecoverOutput(ctx, c, outputDrafts(id, pieces), *r.spool(id, next))
+	})
+}
+
+// occupy notes that somebody here deals with a shim, so that a sweep leaves it
+// alone: one that is born isn't in the journal yet.
+func (r *Runner) occupy(id shim.ID) (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.occupied[id]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.occupied[id]--; r.occupied[id] == 0 {
+			delete(r.occupied, id)
+		}
+	}
+}
+
+// sweepShims ends commands that belong to no execution any more, says what it saw
+// of those whose outcome is unknown, and removes the folders of settled ones.
+func (r *Runner) sweepShims(ctx context.Context) {
+	ids, err := r.o.Shims.List()
+	if err != nil {
+		r.log.Warn("list the shims", slog.Any("error", err))
+		return
+	}
+	strays := map[shim.ID]*store.SpoolRow{}
+	r.mu.Lock()
+	for _, id := range ids {
+		if r.occupied[id] == 0 {
+			strays[id] = nil
+		}
+	}
+	r.mu.Unlock()
+	// The rows after the folders: a folder without a row was never dispatched.
+	rows, err := r.spools(ctx)
+	if err != nil {
+		r.log.Warn("look up the shims", slog.Any("error", err))
+		return
+	}
+	for i := range rows {
+		row := &rows[i]
+		id := shim.ID{CallID: row.CallID, N: row.N}
+		if row.State == journal.CallIsDispatched && row.N == row.CallN {
+			delete(strays, id) // followed, or to be recovered
+			continue
+		}
+		strays[id] = row
+	}
+	for id, row := range strays {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := r.clear(ctx, id, row); err != nil && ctx.Err() == nil {
+			r.log.Warn("clear away a shim", slog.String("call", id.CallID), slog.Any("error", err))
+		}
+	}
+}
+
+func (r *Runner) spools(ctx context.Context) ([]store.SpoolRow, error) {
+	var out []store.SpoolRow
+	after := ""
+	for ctx.Err() == nil {
+		page, err := r.store.Spools(ctx, r.o.StateFolderID, after, sweepBatch)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page...)
+		if len(page) < sweepBatch {
+			break
+		}
+		after = page[len(page)-1].CallID
+	}
+	return out, nil
+}
+
+// clear tells what is to be told of a stray and removes what is left of it. One
+// that runs is ended first; the sweep doesn't wait for that.
+func (r *Runner) clear(ctx context.Context, id shim.ID, row *store.SpoolRow) error {
+	found, err := r.o.Shims.Find(id)
+	if err != nil {
+		return err
+	}
+	if found.Running {
+		done := r.occupy(id)
+		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer done(); r.endStray(ctx, id) })
+		return nil
+	}
+	if row != nil && row.State == journal.CallIsUnknown && found.Exit != nil && !row.Testified {
+		if err := r.store.Evidence(ctx, row.SessionID, id.CallID, testimony(found.Exit)); err != nil {
+			return err
+		}
+	}
+	if row != nil {
+		if err := r.store.ForgetSpool(ctx, id.CallID, id.N); err != nil {
+			return err
+		}
+	}
+	return r.o.Shims.Remove(id)
+}
+
+// endStray ends a command whose session was recovered without it, or whose
+// dispatch was never committed, and waits for its end.
+func (r *Runner) endStray(ctx context.Context, id shim.ID) {
+	child, err := r.o.Shims.Attach(ctx, id)
+	if err == nil {
+		defer r.closeChild(child)
+		r.log.Info("end a command that belongs to no execution any more", slog.String("call", id.CallID))
+		if err = child.End(reasonStray, 0); err == nil {
+			_, err = child.Follow(ctx, 0, func([]tool.Piece, int64) error { return nil })
+		}
+	}
+	if err != nil && !errors.Is(err, shim.ErrLost) && ctx.Err() == nil {
+		r.log.Warn("end a command that belongs to no execution any more", slog.String("call", id.CallID), slog.Any("error", err))
+	}
+}
+
+// testimony is the late evidence beside an unknown call: what its shim recorded.
+func testimony(e *shim.Exit) journal.Evidence {
+	text := "Its command ended at " + time.UnixMilli(e.EndedAt).UTC().Format(time.RFC3339)
+	switch {
+	case !e.Started:
+		text = "Nothing of its command ran"
+	case e.Signal != "":
+		text += " by " + e.Signal
+	case e.ExitCode != nil:
+		text += fmt.Sprintf(" with exit code %d", *e.ExitCode)
+	}
+	if e.Started && e.Reason != "" {
+		text += fmt.Sprintf(", because it was ended (%s)", e.Reason)
+	}
+	if len(e.Survivors) > 0 {
+		text += fmt.Sprintf(", and left processes that could not be ended: %v", e.Survivors)
+	}
+	return journal.Evidence{Type: journal.EvidenceExitRecord, Text: journal.Cut(text+".", 1000)}
+}
