@@ -163,7 +163,7 @@ func TestE2E_ARetryAfterTheCrashGetsThePromptDrained(t *testing.T) {
 		up.wait()
 		key, text := newKey(), steps(effect("second"))
 		queued := s.promptAs(key, id, text, "queue")
-		s.kill9()
+		s.powerCut()
 		s.restart()
 		s.untilState(id, "uncertain")
 		again := s.promptAs(key, id, text, "queue")

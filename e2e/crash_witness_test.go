@@ -250,6 +250,8 @@ func (p *witness) react(ctx context.Context, s session, armed bool) (acted bool,
 	case "stopped", "blocked":
 		_, err := p.do(ctx, deed{path: "/api/v1/sessions/" + p.id + "/continuation", done: []int{http.StatusAccepted, http.StatusConflict}})
 		return true, err
+	case "stopping": // whoever waits at the gate is being ended
+		return false, nil
 	case "failed", "limit_reached", "closed":
 		p.w.t.Fatalf("the session is %s:\n%s", s.State, p.j.dump())
 	}

@@ -4,17 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
-
-// killCommand kills a command by its own pid, which it has told.
-func killCommand(t *testing.T, pid string) int {
-	t.Helper()
-	n := atoi(t, pid)
-	_ = syscall.Kill(n, syscall.SIGKILL) // it may have died with its server
-	return n
-}
 
 func atoi(t *testing.T, pid string) int {
 	t.Helper()
@@ -34,11 +25,10 @@ func TestE2E_KilledInTheMiddleOfAnEffect(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		pid := up.wait()
+		up.wait()
 		key, text := newKey(), steps(effect("queued"))
 		queued := s.promptAs(key, id, text, "queue")
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		s.powerCut()
 		gate.open() // were it run again, it would get through
 
 		s.restart()
@@ -88,9 +78,8 @@ func TestE2E_WhatDidNotHappenIsAskedAgain(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(up.tell("$$") + "; " + gate.read() + "; " + effect("done")))
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		s.restart()
 		s.untilQuiet(id, "uncertain")
 		s.resolve(s.calls(id)[0].ID, "did_not_happen", "continue").want(t, http.StatusOK)
@@ -116,9 +105,8 @@ func TestE2E_ReadsAreRunAgain(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "; echo read\n```\n")
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		gate.open()
 		s.restart()
 		up.wait()
@@ -139,9 +127,8 @@ func TestE2E_KilledBetweenTwoSettledSteps(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(effect("first")) + "```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n" + steps(effect("third")))
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		s.restart()
 		up.wait()
 		gate.open()
@@ -160,9 +147,8 @@ func TestE2E_KilledBeforeAnythingWasDispatched(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n" + steps(effect("second")))
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		s.restart()
 		up.wait()
 		gate.open()
@@ -186,9 +172,8 @@ func TestE2E_TheThirdLossOfATurnBlocksIt(t *testing.T) {
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n")
 		for range 3 {
-			pid := up.wait()
-			s.kill9()
-			waitGone(t, killCommand(t, pid))
+			up.wait()
+			s.powerCut()
 			s.restart()
 		}
 		s.untilQuiet(id, "blocked")
@@ -210,9 +195,9 @@ func TestE2E_LeftoversAreEndedBeforeARecovery(t *testing.T) {
 		w.script("child", up.tell("$$"), gate.read(), effect("leftover"))
 		w.script("parent", "setsid ./child & wait") // what leaves its session is always asked if a rule sees it
 		id := s.mission(steps("./parent"))
-		pid := up.wait()
-		n := atoi(t, pid)
+		n := atoi(t, up.wait())
 		s.kill9()
+		s.killShims() // the kernel ends the parent with it
 		s.restart()
 		s.untilQuiet(id, "uncertain")
 		if state := procState(n); state != 0 && state != 'Z' {
@@ -242,9 +227,8 @@ func TestE2E_NeverRecoversAnExecutionTwice(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(up.tell("$$")+"; "+gate.read(), effect("next")))
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		for range 3 { // each start sweeps
 			s.restart()
 			s.untilQuiet(id, "uncertain")
@@ -263,13 +247,12 @@ func TestE2E_NeverRecoversAnExecutionTwice(t *testing.T) {
 // proves LEA-11
 func TestE2E_ARestartWaitsForNoLease(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(_ *testing.T, w *world) {
 		s := w.serve(flags("--lease", "10m", "--renew", "1m", "--sweep", "1m"))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(up.tell("$$") + "; " + gate.read()))
-		pid := up.wait()
-		s.kill9()
-		waitGone(t, killCommand(t, pid))
+		up.wait()
+		s.powerCut()
 		s.restart()
 		s.untilQuiet(id, "uncertain")
 	})

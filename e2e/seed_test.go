@@ -11,6 +11,7 @@ import (
 
 	domain "holdfast/journal"
 
+	"holdfast/e2e/power"
 	seeding "holdfast/e2e/seed"
 	"holdfast/store/storetest"
 )
@@ -44,6 +45,9 @@ func TestSeed_EveryStateAtOnce(t *testing.T) {
 				wantSeeded(t, s, r, when)
 				verified("beside a server, " + when)
 				s.kill9()
+				if err := power.Cut(r.State); err != nil {
+					t.Fatal(err)
+				}
 				wantNobodyIn(t, r.Workspaces)
 			}
 			s := stranger(t, dir, r.Serve()...)

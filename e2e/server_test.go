@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"holdfast/e2e/power"
 )
 
 // server is one process of the binary, and after restart its successors.
@@ -144,6 +146,45 @@ func (s *server) kill9() {
 	s.exit()
 }
 
+// powerCut kills the process and all shims that it has, with what they run.
+func (s *server) powerCut() {
+	s.w.t.Helper()
+	s.kill9()
+	s.cutShims()
+}
+
+func (s *server) cutShims() {
+	s.w.t.Helper()
+	if err := power.Cut(s.state); err != nil {
+		s.w.t.Errorf("cut the power: %v", err)
+	}
+}
+
+// shims gives the pids of the process's shims.
+func (s *server) shims() []int {
+	s.w.t.Helper()
+	pids, err := power.Shims(s.state)
+	if err != nil {
+		s.w.t.Fatalf("look for shims: %v", err)
+	}
+	return pids
+}
+
+// killShims kills the shims of the process and nothing else.
+func (s *server) killShims() {
+	s.w.t.Helper()
+	shims := s.shims()
+	if len(shims) == 0 {
+		s.w.t.Fatal("there is no shim to kill")
+	}
+	for _, pid := range shims {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			s.w.t.Fatalf("kill the shim %d: %v", pid, err)
+		}
+		waitGone(s.w.t, pid)
+	}
+}
+
 // sigterm asks the process to leave, waits, and gives its exit code and how long it took.
 func (s *server) sigterm() (code int, took time.Duration) {
 	s.w.t.Helper()
@@ -195,6 +236,7 @@ func (s *server) end() {
 	}
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited
+	s.cutShims()
 }
 
 // output collects what a process prints, and lets a test wait for a line.

@@ -12,7 +12,7 @@ import (
 func TestE2E_SIGTERMEndsWhatRuns(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
-		s := w.serve(flags(quick...))
+		s := w.serve(flags(quick...), flags("--stop-commands"))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
 		pid := atoi(t, up.wait())
@@ -106,15 +106,50 @@ func TestE2E_SIGTERMLetsAStepReachItsBoundary(t *testing.T) {
 	})
 }
 
-// A second signal ends it at once; the next start recovers what was running.
-// proves COO-6 REC-4
+// Without --stop-commands a graceful stop leaves commands to their shims, with
+// their claims, and the next start follows them.
+// proves COO-6 REC-10 LEA-11
+func TestE2E_SIGTERMLetsCommandsGoOn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		s := w.serve(flags(quick...))
+		gate, up := w.gate("gate"), w.gate("up")
+		id := s.mission(steps(effect("begun")+"; echo first; "+up.tell("$$")+"; "+gate.read()+"; echo last; "+effect("ended"), effect("next")))
+		pid := atoi(t, up.wait())
+		execution := s.session(id).Execution.ID
+		code, took := s.sigterm()
+		if code != 0 || took > 25*time.Second {
+			t.Errorf("it left with %d after %s, want 0 within 25 s:\n%s", code, took, tail(s.err.String(), 2000))
+		}
+		if state := procState(pid); state == 0 || state == 'Z' {
+			t.Fatalf("the command has ended with its server (%c)", state)
+		}
+		if n := w.db.Count(t, w.sql(), "SELECT count(*) FROM claim WHERE session_id = ? AND execution_id = ?", id, execution); n != 1 {
+			t.Errorf("%d claims are left, want the one of the command that goes on", n)
+		}
+		gate.open() // it ends while no server is there, or soon after
+		s.restart()
+		s.untilQuiet(id, "ready")
+		for _, name := range []string{"begun", "ended", "next"} {
+			w.wantEffect(name, 1)
+		}
+		j := s.events(id)
+		wantCounts(t, j, map[string]int{"turn.started": 1, "turn.ended": 1, "call.unknown": 0, "call.dispatched": 2, "interrupt.requested": 0})
+		if got := j.output(s.calls(id)[0].ID); got != "first\nlast\n" {
+			t.Errorf("the output is %q", got)
+		}
+	})
+}
+
+// A second signal ends it at once; the next start finds what was running.
+// proves COO-6 REC-10
 func TestE2E_ASecondSIGTERMEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		id := s.mission(steps(up.tell("$$") + "; " + gate.read()))
-		pid := atoi(t, up.wait())
+		up.wait()
 		s.signal(syscall.SIGTERM)
 		s.err.await(s.exited, "stopping")
 		code, took := s.sigterm()
@@ -122,7 +157,8 @@ func TestE2E_ASecondSIGTERMEndsItAtOnce(t *testing.T) {
 			t.Errorf("it left with %d after %s, want 1 at once", code, took)
 		}
 		s.restart()
-		s.untilQuiet(id, "uncertain")
-		waitGone(t, pid)
+		s.untilKind(id, "call.adopted", 1)
+		gate.open()
+		s.untilQuiet(id, "ready")
 	})
 }

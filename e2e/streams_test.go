@@ -268,9 +268,8 @@ func TestE2E_AStreamAcrossKills(t *testing.T) {
 		}
 		for i := range 3 {
 			s.prompt(id, read(fmt.Sprint("k", i)), "queue")
-			pid := up.wait()
-			s.kill9()
-			waitGone(t, killCommand(t, pid))
+			up.wait()
+			s.powerCut()
 			s.restart()
 			up.wait()
 			gate.open()

@@ -37,8 +37,8 @@ func TestE2E_ThirtyMissionsOverTwoServers(t *testing.T) {
 		for i := range 30 {
 			s := []*server{one, two}[i%2]
 			name := fmt.Sprintf("m%d", i)
-			// The parent of the launcher's shell is the server.
-			ids = append(ids, s.mission(steps(effect(name), "echo $PPID >> ran")))
+			// The parent of the command is its shim, whose parent is the server.
+			ids = append(ids, s.mission(steps(effect(name), "cut -d ' ' -f 4 /proc/$PPID/stat >> ran")))
 		}
 		for _, id := range ids {
 			one.untilQuiet(id, "ready")

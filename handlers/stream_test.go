@@ -533,8 +533,8 @@ func TestShutdown(t *testing.T) {
 		if err := w.srv.Shutdown(t.Context()); err != nil {
 			t.Errorf("shut down: %v", err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("it took %s, want less than 2 s", took)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %s, want less than 5 s: nobody waits for a heartbeat", took)
 		}
 		for _, r := range readers {
 			if m := r.until("bye"); m.data != `{"reason":"server_stopping"}` || m.id != "" {

@@ -47,14 +47,19 @@ func TestEvidence_Crash(t *testing.T) {
 	b.within(recovery, "it is lost", shows("your-view", "disconnected"))
 	shoot(b, "crash-2-killed")
 	s.start()
-	b.within(recovery, "it asks", has(sel("reconcile-card")))
+	b.within(recovery, "it goes on", says(sel("reading-execution"), "Still running since"))
 	b.within(recovery, "it is back", shows("your-view", "live"))
 	shoot(b, "crash-3-back")
+	s.powerCut()
+	s.start()
+	b.within(recovery, "it asks", has(sel("reconcile-card")))
+	b.within(recovery, "it is back", shows("your-view", "live"))
+	shoot(b, "crash-4-lost")
 	b.choose(sel("resolution-form") + ` input[value="in_part"]`)
 	b.fill(sel("resolution-form")+" textarea", "Parts 1 to 3 are deployed; I rolled them back.")
 	b.press(sel("resolution-form") + ` button[value="continue"]`)
 	b.within(recovery, "it is done", shows("execution", "ready"))
-	shoot(b, "crash-4-reconciled")
+	shoot(b, "crash-5-reconciled")
 }
 
 // picture takes a page in both themes and widths.

@@ -186,13 +186,12 @@ func TestForms_SentTwice(t *testing.T) {
 	for _, r := range a.pending(id) {
 		a.decide(r.ID, "once")
 	}
-	pid := up.wait()
+	up.wait()
 	p.open(page)
 	p.twice(a, id, "prompt.admitted", sel("composer"), []string{"text", "once", "delivery", "queue"}, http.StatusUnprocessableEntity, "text", "not the same")
 	p.open(page)
 	p.twice(a, id, "prompt.withdrawn", sel("queued-prompt")+" form", nil, 0)
-	s.kill9()
-	killCommand(t, pid)
+	s.powerCut()
 	s.start()
 	a.untilQuiet(id, "uncertain")
 	p.open(page)

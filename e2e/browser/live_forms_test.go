@@ -136,9 +136,8 @@ func TestLive_Resolution(t *testing.T) {
 	j := l.job
 	up, gate := l.w.gate("up"), l.w.gate("gate")
 	l.a.prompt(l.id, steps(up.tell("$$")+"; "+gate.read(), "echo next"), "queue")
-	pid := up.wait()
-	l.s.kill9()
-	killCommand(t, pid)
+	up.wait()
+	l.s.powerCut()
 	l.s.start()
 	j.reach("uncertain")
 	l.wantLive()

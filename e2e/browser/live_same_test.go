@@ -102,11 +102,10 @@ func TestLive_SameAsOpenedNow(t *testing.T) {
 		all := l.a.calls(l.id)
 		return len(all) == 4 && all[3].State == "dispatched"
 	})
-	pid := up.wait()
+	up.wait()
 	l.reach("running")
 	l.wantSame("while it runs")
-	l.s.kill9()
-	killCommand(t, pid)
+	l.s.powerCut()
 	l.s.start()
 	l.reach("uncertain")
 	l.wantSame("when an outcome is not known")

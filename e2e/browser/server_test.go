@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"holdfast/e2e/power"
 )
 
 // server is one process of the binary, and after restart its successors.
@@ -94,6 +95,20 @@ func (s *server) kill9() {
 	}
 }
 
+// powerCut kills the process and all shims that it has, with what they run.
+func (s *server) powerCut() {
+	s.w.t.Helper()
+	s.kill9()
+	s.cutShims()
+}
+
+func (s *server) cutShims() {
+	s.w.t.Helper()
+	if err := power.Cut(s.w.state()); err != nil {
+		s.w.t.Errorf("cut the power: %v", err)
+	}
+}
+
 // end kills what still runs, at the end of a test.
 func (s *server) end() {
 	if s.cmd == nil || s.cmd.Process == nil {
@@ -101,20 +116,7 @@ func (s *server) end() {
 	}
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited
-}
-
-// killCommand kills a command by its own pid, which it has told, and waits until it is gone.
-func killCommand(t *testing.T, pid string) {
-	t.Helper()
-	n, err := strconv.Atoi(strings.TrimSpace(pid))
-	if err != nil || n < 2 {
-		t.Fatalf("no pid: %q", pid)
-	}
-	_ = syscall.Kill(n, syscall.SIGKILL) // it may have died with its server
-	eventually(t, "the command ends", func() bool {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(n) + "/stat")
-		return err != nil || bytes.Contains(b, []byte(") Z "))
-	})
+	s.cutShims()
 }
 
 // output collects what a process prints, and lets a test wait for a line.

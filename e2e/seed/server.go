@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"holdfast/e2e/power"
 )
 
 // patience bounds each wait; only a filling that fails meets it.
@@ -26,7 +28,8 @@ func (f *filling) run(ctx context.Context, stdin string, args ...string) (string
 	return out.String(), nil
 }
 
-// serving runs fn beside a server, and kills that with -9 afterwards.
+// serving runs fn beside a server, and kills that with -9 afterwards, with all
+// that it runs, as if the power was cut.
 func (f *filling) serving(ctx context.Context, name string, flags []string, fn func(context.Context) error) (err error) {
 	path := filepath.Join(f.o.Dir, name+".log")
 	out, err := os.Create(path)
@@ -43,6 +46,7 @@ func (f *filling) serving(ctx context.Context, name string, flags []string, fn f
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended by itself; then fn has failed
 		_ = cmd.Wait()         // killed is what it was to be
+		err = errors.Join(err, power.Cut(f.r.State))
 	}()
 	f.c.token = f.r.Token
 	err = until(ctx, "the server listens", func() (bool, error) {

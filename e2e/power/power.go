@@ -1,0 +1,128 @@
+// Package power cuts the power for tests: it ends, at once and with all that
+// they run, the shims that a killed server has left. It looks from outside, in
+// /proc, since nothing in the product can do it.
+package power
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience bounds the wait for what was killed.
+const patience = 30 * time.Second
+
+// Shims gives the pids of the shims of a state folder.
+func Shims(state string) ([]int, error) {
+	state, err := filepath.EvalSymlinks(state)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := pids()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(pid int) bool { return !isShim(pid, filepath.Join(state, "shims")+"/") }), nil
+}
+
+// isShim reports whether a process is a shim with its lock open below a folder.
+func isShim(pid int, below string) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if args := strings.Split(string(line), "\x00"); err != nil || len(args) < 2 || args[1] != "shim" {
+		return false
+	}
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	return err == nil && slices.ContainsFunc(fds, func(fd string) bool {
+		to, err := os.Readlink(fd)
+		return err == nil && strings.HasPrefix(to, below)
+	})
+}
+
+// Cut kills the shims of a state folder and all that descends from them, and
+// waits until they are gone. The server is to be dead already.
+func Cut(state string) error {
+	shims, err := Shims(state)
+	if err != nil {
+		return err
+	}
+	doomed, err := withDescendants(shims)
+	if err != nil {
+		return err
+	}
+	for _, pid := range doomed {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill %d: %w", pid, err)
+		}
+	}
+	late := time.After(patience)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for slices.ContainsFunc(doomed, alive) {
+		select {
+		case <-look.C:
+		case <-late:
+			return fmt.Errorf("of %v some don't end", doomed)
+		}
+	}
+	return nil
+}
+
+func withDescendants(roots []int) ([]int, error) {
+	all, err := pids()
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(roots)
+	for more := true; more; {
+		more = false
+		for _, pid := range all {
+			if _, parent, ok := stat(pid); ok && slices.Contains(out, parent) && !slices.Contains(out, pid) {
+				out, more = append(out, pid), true
+			}
+		}
+	}
+	return out, nil
+}
+
+// alive: a zombie isn't.
+func alive(pid int) bool {
+	state, _, ok := stat(pid)
+	return ok && state != 'Z' && state != 'X'
+}
+
+func stat(pid int) (state byte, parent int, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, false
+	}
+	// The name in brackets may hold blanks and brackets.
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return fields[0][0], parent, err == nil
+}
+
+func pids() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
