@@ -33,11 +33,15 @@ type plan struct {
 
 	streams int           // idle ones of B5
 	settle  time.Duration // that they are left alone
+
+	commands   int // that outlive a server
+	floods     int // missions of B10
+	floodBytes int // that each prints
 }
 
 var (
-	fullPlan  = plan{rounds: 7, slice: 1200 * time.Millisecond, long: 100_000, opens: 100, starts: 5, streams: 10_000, settle: 20 * time.Second}
-	shortPlan = plan{rounds: 3, slice: 150 * time.Millisecond, long: 5_000, opens: 20, starts: 3, streams: 300, settle: 2 * time.Second}
+	fullPlan  = plan{rounds: 7, slice: 1200 * time.Millisecond, long: 100_000, opens: 100, starts: 5, streams: 10_000, settle: 20 * time.Second, commands: 200, floods: 3, floodBytes: 100_000_000}
+	shortPlan = plan{rounds: 3, slice: 150 * time.Millisecond, long: 5_000, opens: 20, starts: 3, streams: 300, settle: 2 * time.Second, commands: 10, floods: 1, floodBytes: 2_000_000}
 )
 
 // bench is one run.
@@ -104,6 +108,9 @@ func (b *bench) all(ctx context.Context) error {
 		{"B4", b.wakes},
 		{"B5", b.idle},
 		{"B6", b.windows},
+		{"B8", b.adoption},
+		{"B9", b.calls},
+		{"B10", b.flood},
 		{"B11", b.footprint},
 	}
 	for _, s := range steps {

@@ -24,6 +24,7 @@ type server struct {
 	cmd     *exec.Cmd
 	address string // host and port
 	token   string
+	home    string        // the folder of its state
 	work    string        // the folder under which workspaces lie
 	ready   time.Duration // from its start to the first answer of /healthz
 	errs    *bytes.Buffer
@@ -31,12 +32,12 @@ type server struct {
 }
 
 // startServer serves a side's database. The owner may submit without a limit.
-func (b *bench) startServer(ctx context.Context, s *side) (*server, error) {
+func (b *bench) startServer(ctx context.Context, s *side, flags ...string) (*server, error) {
 	home, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
 		return nil, err
 	}
-	sv := &server{work: filepath.Join(home, "work"), errs: &bytes.Buffer{}}
+	sv := &server{home: home, work: filepath.Join(home, "work")}
 	if err := os.Mkdir(sv.work, 0o755); err != nil {
 		return nil, err
 	}
@@ -47,16 +48,31 @@ func (b *bench) startServer(ctx context.Context, s *side) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sv.cmd = exec.CommandContext(ctx, b.binary, "serve", "--addr=127.0.0.1:0", "--database="+s.db.url, "--state="+filepath.Join(home, "state"),
-		"--workspaces="+sv.work, "--max-running=1", "--rate=1000000", "--burst=1000000", "--log-level=warn")
-	sv.cmd.Dir, sv.cmd.Stderr = home, sv.errs
+	return sv, b.launch(ctx, s, sv, flags...)
+}
+
+// startAgain serves what a stopped server served, on its state folder.
+func (b *bench) startAgain(ctx context.Context, s *side, was *server, flags ...string) (*server, error) {
+	sv := &server{home: was.home, work: was.work, token: was.token}
+	return sv, b.launch(ctx, s, sv, flags...)
+}
+
+// launch starts the process and waits until it answers.
+func (b *bench) launch(ctx context.Context, s *side, sv *server, flags ...string) error {
+	args := []string{
+		"serve", "--addr=127.0.0.1:0", "--database=" + s.db.url, "--state=" + filepath.Join(sv.home, "state"),
+		"--workspaces=" + sv.work, "--max-running=1", "--rate=1000000", "--burst=1000000", "--log-level=warn",
+	}
+	sv.errs = &bytes.Buffer{}
+	sv.cmd = exec.CommandContext(ctx, b.binary, append(args, flags...)...)
+	sv.cmd.Dir, sv.cmd.Stderr = sv.home, sv.errs
 	out, err := sv.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	begin := time.Now()
 	if err := sv.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the server: %w", err)
+		return fmt.Errorf("start the server: %w", err)
 	}
 	lines := bufio.NewScanner(out)
 	for sv.address == "" && lines.Scan() {
@@ -65,19 +81,19 @@ func (b *bench) startServer(ctx context.Context, s *side) (*server, error) {
 		}
 	}
 	if sv.address == "" {
-		return nil, errors.Join(fmt.Errorf("the server ended: %s", sv.errs.String()), sv.stop())
+		return errors.Join(fmt.Errorf("the server ended: %s", sv.errs.String()), sv.stop())
 	}
 	if err := sv.get(ctx, "/healthz", nil); err != nil {
-		return nil, errors.Join(err, sv.stop())
+		return errors.Join(err, sv.stop())
 	}
 	sv.ready = time.Since(begin)
-	return sv, nil
+	return nil
 }
 
 // stop kills the server: what it held is thrown away.
 func (sv *server) stop() error {
 	if sv.plug != nil {
-		_ = sv.plug.Close() // its reader is killed with the server
+		_ = sv.plug.Close() // its reader ends by that
 	}
 	if err := sv.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("end the server: %w", err)
@@ -93,12 +109,7 @@ func (sv *server) take(ctx context.Context) error {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		return fmt.Errorf("make a FIFO: %w", err)
 	}
-	mission := map[string]any{
-		"workspace": sv.work, "agent": "runbook", "title": "Hold the place",
-		"rules":  []map[string]string{{"permission": "shell", "pattern": "*", "action": "allow"}, {"permission": "edit", "pattern": "*", "action": "allow"}},
-		"prompt": map[string]string{"text": "```sh timeout=2h\ncat plug\n```\n"},
-	}
-	if err := sv.post(ctx, "/api/v1/sessions", "hold-the-place", mission); err != nil {
+	if err := sv.post(ctx, "/api/v1/sessions", "hold-the-place", mission(sv.work, "```sh timeout=2h\ncat plug\n```\n")); err != nil {
 		return err
 	}
 	opened := make(chan error, 1)
@@ -164,9 +175,14 @@ func (sv *server) request(ctx context.Context, method, path, key string, body, i
 	return json.Unmarshal(answer.Bytes(), into)
 }
 
-// memory reads what the process holds, in MB; 0 where the kernel doesn't tell so.
+// memory reads what the process holds, in MB.
 func (sv *server) memory(member string) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", sv.cmd.Process.Pid))
+	return memoryOf(strconv.Itoa(sv.cmd.Process.Pid), member)
+}
+
+// memoryOf reads what a process holds, in MB, as the kernel tells it.
+func memoryOf(pid, member string) (float64, error) {
+	data, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
 		return 0, fmt.Errorf("read the memory: %w", err)
 	}
