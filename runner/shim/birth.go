@@ -69,6 +69,9 @@ func (r *Root) Prepare(ctx context.Context, s Spec) (*Child, error) {
 // gate all the same, or was concluded upon, it is an error.
 func (r *Root) claim(ctx context.Context, id ID) (*os.File, error) {
 	folder := filepath.Join(r.dir, id.String())
+	if err := os.MkdirAll(r.dir, 0o700); err != nil { // somebody may have removed it
+		return nil, err
+	}
 	err := os.Mkdir(folder, 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		if err = r.clear(ctx, id); err == nil {

@@ -88,7 +88,7 @@ func (p *process) prepare() error {
 	}
 	p.spool = &spoolWriter{file: file}
 	ts := p.spec.Spec
-	ts.Output = p.output
+	ts.Output, ts.Alone = p.output, true
 	if p.spec.Stdin {
 		if p.stdin, ts.Stdin, err = openStdin(p.folder); err != nil {
 			return fmt.Errorf("make stdin: %w", err)

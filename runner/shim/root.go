@@ -201,7 +201,7 @@ func (r *Root) Bury(id ID) (Found, error) {
 	r.reap()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := os.Mkdir(filepath.Join(r.dir, id.String()), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.MkdirAll(filepath.Join(r.dir, id.String()), 0o700); err != nil {
 		return Found{}, fmt.Errorf("bury shim %s: %w", id, err)
 	}
 	lock, err := os.OpenFile(r.path(id, lockName), os.O_RDWR|os.O_CREATE, 0o600)

@@ -157,6 +157,7 @@ func TestEnd_EndsAllDescendants(t *testing.T) {
 	t.Parallel()
 	scripts := map[string]string{
 		"no environment": `env -i setsid sh -c 'sleep 1000 & echo up >&5; wait' & wait`,
+		"hides at once":  `(env -i setsid sh -c '(exec env -i sh -c "echo up >&5; sleep 1000") & exit' &) ; sleep 1000`,
 		"forks in a loop": `echo 'trap "" TERM; sleep 1000 & sleep 0.02; setsid sh "$0" &' >loop.sh
 for i in 1 2 3; do setsid sh loop.sh & done; echo up >&5; wait; sleep 1000`,
 	}

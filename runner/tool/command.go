@@ -189,7 +189,7 @@ func (c *Command) Run(ctx context.Context) Result {
 	out.printed = &c.printed
 	out.start()
 	h := newHunt(c.spec.CallID, c.spec.N, c.process)
-	h.held = true
+	h.held, h.alone = true, c.spec.Alone
 	result := c.watch(ctx, out, h)
 	c.endAll(ctx, h, &result)
 	var err error

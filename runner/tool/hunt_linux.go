@@ -75,6 +75,7 @@ type hunt struct {
 	n      int // which dispatch of it
 	leader Process
 	held   bool           // the leader is our unreaped child: its group is ours
+	alone  bool           // and so are all our children (Spec.Alone)
 	known  map[int]uint64 // all that were ever found: pid and start time
 	err    error          // of the last look
 }
@@ -131,7 +132,7 @@ func (h *hunt) look() { h.find() }
 func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
 	found, proven = map[int]proc{}, h.held
 	for _, p := range all {
-		ours := p.pid == h.leader.PGID && p.ticks == h.leader.StartedTicks
+		ours := p.pid == h.leader.PGID && p.ticks == h.leader.StartedTicks || h.alone && p.parent == os.Getpid()
 		if ticks, before := h.known[p.pid]; before && ticks == p.ticks {
 			ours = true
 		}

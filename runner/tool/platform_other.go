@@ -66,6 +66,7 @@ func scriptFile(text string) (*os.File, error) { return unlinkedScript(text) }
 type hunt struct {
 	leader Process
 	held   bool
+	alone  bool
 	err    error
 }
 

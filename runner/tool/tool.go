@@ -63,6 +63,10 @@ type Spec struct {
 
 	Secrets []string // masked in the output
 
+	// Alone says that this process has no other command: whatever comes back to it
+	// as a child, since it is the subreaper, is this one's, also without a marker.
+	Alone bool
+
 	// Stdin is what the command reads; nil: /dev/null. The caller closes its own
 	// descriptor when Prepare has returned.
 	Stdin *os.File
