@@ -2,15 +2,20 @@ package runner_test
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/store/storetest"
@@ -97,29 +102,32 @@ func TestRunner_SettlesByTheRecord(t *testing.T) {
 // untilShimsEnd waits until no command of this worker's folder runs.
 func (b *bench) untilShimsEnd() {
 	b.t.Helper()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(patience)
-	for {
+	eventually(b.t, "its commands have ended", func() bool {
 		ids, err := b.opts.Shims.List()
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		running := false
-		for _, id := range ids {
+		return !slices.ContainsFunc(ids, func(id shim.ID) bool {
 			found, err := b.opts.Shims.Find(id)
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			running = running || found.Running
-		}
-		if !running {
-			return
-		}
+			return found.Running
+		})
+	})
+}
+
+// eventually looks at something that tells nobody of its changes, until it is so.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(patience)
+	for !ok() {
 		select {
 		case <-look.C:
 		case <-late:
-			b.t.Fatal("its commands don't end")
+			t.Fatalf("waited in vain until %s", what)
 		}
 	}
 }
@@ -251,5 +259,152 @@ func TestRunner_AdoptsNoReusedPID(t *testing.T) {
 		}
 		_ = other.Process.Kill()
 		<-ended
+	})
+}
+
+// To follow, and to end, takes no place: also what waits behind others is stopped.
+//
+// proves COO-2 COO-3 COO-4
+func TestRunner_FollowsWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, brief)
+		up := b.fifo("up")
+		b.fifo("gate")
+		r := b.start()
+		var ids []string
+		for range 3 {
+			ids = append(ids, b.session(steps("echo up > up; read x < gate", "echo done >> log")))
+			awaitLine(t, up)
+		}
+		r.Stop()
+		b.opts.MaxRunning = 1
+		b.next()
+		for _, id := range ids {
+			b.until(id, "it is followed", func(v store.Session) bool { return v.Claim != nil && v.State.Adopts() })
+		}
+		if err := s.RequestInterrupt(t.Context(), b.owner, ids[2], journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(ids[2], journal.StateStopped)
+		for range 2 {
+			open(t, filepath.Join(b.dir, "gate"))
+		}
+		for _, id := range ids[:2] {
+			b.untilState(id, journal.StateReady)
+		}
+		if got := b.file("log"); got != "done\ndone\n" {
+			t.Errorf("the log says %q", got)
+		}
+	})
+}
+
+// What may be run again isn't, as long as its shim knows of it: a worker elsewhere
+// could not ask.
+//
+// proves CAL-4 CAL-5 REC-10
+func TestRunner_AsksTheShimOfARead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, brief)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		r := b.start()
+		id := b.session("```sh effect=read\necho once; echo up > up; read x < gate; echo twice\n```\n")
+		awaitLine(t, up)
+		b.untilKind(id, journal.KindCallOutput, 1)
+		r.Stop()
+		v, err := s.Session(t.Context(), b.owner, id)
+		if err != nil || v.Claim == nil {
+			t.Fatalf("claim %+v, %v", v.Claim, err)
+		}
+		if err := s.ExpireClaim(t.Context(), v.Claim); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Recover(t.Context(), store.Recovery{Claim: *v.Claim}); err != nil { // on a host that can't see the command
+			t.Fatal(err)
+		}
+		b.next()
+		b.until(id, "it is followed", func(v store.Session) bool { return v.Claim != nil })
+		open(t, gate)
+		b.untilState(id, journal.StateReady)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallDispatched); n != 1 {
+			t.Errorf("it was dispatched %d times", n)
+		}
+		if got := b.output(id, 0); got != "once\ntwice\n" {
+			t.Errorf("output %q", got)
+		}
+	})
+}
+
+// A server that can't read a shim's folder for a while, for want of descriptors
+// say, ends no command for it.
+//
+// proves CAL-5 COO-10
+func TestRunner_LooksAgainForACommand(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		var logged lines
+		state := t.TempDir()
+		b.opts.Logger, b.opts.Shims = slog.New(slog.NewTextHandler(&logged, nil)), shims(t, state)
+		b.start()
+		id := b.session(steps("echo up > up; read x < gate; echo more; echo up > up; read x < gate; echo done >> log"))
+		awaitLine(t, up)
+		ids, err := b.opts.Shims.List()
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("shims %v, %v", ids, err)
+		}
+		record := filepath.Join(state, "shims", ids[0].String(), "exit.json")
+		if err := os.Symlink("exit.json", record); err != nil { // it can't be opened: too many links
+			t.Fatal(err)
+		}
+		open(t, gate)
+		awaitLine(t, up)
+		eventually(t, "it says that it can't look", func() bool { return logged.count("follow a command") > 0 })
+		open(t, gate) // its record takes the place of the link
+		b.untilState(id, journal.StateReady)
+		if got := b.output(id, 0); got != "more\n" || b.file("log") != "done\n" {
+			t.Errorf("output %q, log %q", got, b.file("log"))
+		}
+	})
+}
+
+// A stop that is to end commands doesn't wait for one whose shim is frozen: that
+// goes on, and its claim stays.
+//
+// proves COO-6
+func TestRunner_StopWaitsForNoFrozenShim(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, brief, func(o *runner.Options) { o.StopCommands = true })
+		b.fifo("gate")
+		up := b.fifo("up")
+		r := b.start()
+		id := b.session(steps("echo $PPID > pid; echo up > up; read x < gate"))
+		awaitLine(t, up)
+		shimPID, err := strconv.Atoi(strings.TrimSpace(b.file("pid")))
+		if err == nil {
+			err = syscall.Kill(shimPID, syscall.SIGSTOP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped := make(chan struct{})
+		go func() { r.Stop(); close(stopped) }()
+		select {
+		case <-stopped:
+		case <-time.After(patience):
+			t.Error("the stop waits for the shim")
+		}
+		if v, err := s.Session(t.Context(), b.owner, id); err != nil || v.Claim == nil || v.State.Unknowns() != 0 {
+			t.Errorf("after the stop: claim %+v, %d unknown, %v", v.Claim, v.State.Unknowns(), err)
+		}
+		if err := syscall.Kill(shimPID, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		<-stopped
+		open(t, filepath.Join(b.dir, "gate")) // or it ends as it was told meanwhile
+		b.untilShimsEnd()
 	})
 }

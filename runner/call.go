@@ -98,6 +98,11 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
 		return err
 	}
+	if c.State == journal.CallIsDispatched { // it may be run again, unless its shim knows of it (CAL-5)
+		if known, err := t.resume(ctx, c); known || err != nil {
+			return err
+		}
+	}
 	id := shim.ID{CallID: c.ID, N: c.N + 1}
 	defer t.r.occupy(id)()
 	x := t.newExecution(ctx, id)

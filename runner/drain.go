@@ -134,7 +134,7 @@ func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error)
 	switch {
 	case st.TurnOpen() && st.Interrupt != nil:
 		return t.conclude(ctx, Result{}, ErrInterrupted)
-	case t.r.stops(), st.RunnableAt == 0, agent == nil:
+	case t.r.stops(), st.RunnableAt == 0, agent == nil, !t.r.mayBegin(t.run):
 		return t.release(ctx)
 	case !st.TurnOpen():
 		return t.open(ctx)

@@ -31,6 +31,9 @@ type execution struct {
 	id     shim.ID
 	ctx    context.Context
 	cancel context.CancelCauseFunc // ends ctx
+
+	at    int64 // of the spool: all before it is in the journal
+	fault error // an append that was refused
 }
 
 func (t *Turn) newExecution(ctx context.Context, id shim.ID) *execution {
@@ -79,7 +82,8 @@ func (x *execution) run(child *shim.Child) error {
 // attend follows the command from an offset of its spool to its end, and records
 // what became of it. errDetached: it goes on, and so does its claim.
 func (x *execution) attend(child *shim.Child, from int64) error {
-	exit, err := x.follow(child, from)
+	x.at = from
+	exit, err := x.follow(child)
 	store.Crash("call.before_settle")
 	run := x.t.run
 	switch cause := context.Cause(run.ctx); {
@@ -91,15 +95,15 @@ func (x *execution) attend(child *shim.Child, from int64) error {
 		return fmt.Errorf("the shim of %s ended without a record: %w", x.id.CallID, err)
 	case errors.Is(cause, ErrShutdown): // also of output that couldn't be written any more: it is in the spool
 		return errDetached
+	case x.fault != nil: // fenced, or the call has moved on: what runs is nobody's (LEA-12)
+		x.end(child, reasonLeaseLost)
 	}
-	// Fenced, or the call has moved on: what runs is nobody's (LEA-12).
-	x.end(child, reasonLeaseLost)
 	return err
 }
 
 // follow reads the command's output until it has ended, and watches for
 // interrupts, lease loss and shutdown.
-func (x *execution) follow(child *shim.Child, from int64) (shim.Exit, error) {
+func (x *execution) follow(child *shim.Child) (shim.Exit, error) {
 	r, run := x.t.r, x.t.run
 	run.executing(x.cancel)
 	defer run.executing(nil)
@@ -111,7 +115,19 @@ func (x *execution) follow(child *shim.Child, from int64) (shim.Exit, error) {
 	r.spawn(&wg, "heed "+x.id.CallID, func() { x.heed(watching, child, detach) })
 	defer wg.Wait()
 	defer stop()
-	return child.Follow(following, from, x.output)
+	for {
+		exit, err := child.Follow(following, x.at, x.output)
+		if err == nil || errors.Is(err, shim.ErrLost) || x.fault != nil || following.Err() != nil {
+			return exit, err
+		}
+		// No descriptors left, say. The command is none the worse: it is looked for again.
+		r.log.Warn("follow a command", slog.String("call", x.id.CallID), slog.Any("error", err))
+		select {
+		case <-following.Done():
+			return exit, context.Cause(following)
+		case <-time.After(retryEvery):
+		}
+	}
 }
 
 // heed waits for the reason to end the command, or to let go of it.
@@ -127,17 +143,19 @@ func (x *execution) heed(ctx context.Context, child *shim.Child, detach context.
 		detach(cause)
 	case !errors.Is(cause, ErrShutdown):
 		x.end(child, tool.ReasonInterrupted)
-	case x.t.r.o.StopCommands:
-		x.end(child, reasonStopped)
+	case x.t.r.o.StopCommands && x.end(child, reasonStopped): // else its shim can't be reached: the stop must not wait for it
 	default:
 		detach(errDetached)
 	}
 }
 
-func (x *execution) end(child *shim.Child, reason string) {
-	if err := child.End(reason, 0); err != nil {
+// end reports whether the shim has taken it that the command is to end.
+func (x *execution) end(child *shim.Child, reason string) bool {
+	err := child.End(reason, 0)
+	if err != nil {
 		x.t.r.log.Error("end a command", slog.String("call", x.id.CallID), slog.String("reason", reason), slog.Any("error", err))
 	}
+	return err == nil
 }
 
 // output journals pieces as they come, in one commit with the offset behind
@@ -146,7 +164,12 @@ func (x *execution) end(child *shim.Child, reason string) {
 func (x *execution) output(pieces []tool.Piece, next int64) error {
 	err := x.t.append(x.ctx, store.Append{Drafts: outputDrafts(x.id, pieces), Spool: x.t.r.spool(x.id, next)})
 	store.Crash("call.output")
-	return err
+	if err != nil {
+		x.fault = err
+		return err
+	}
+	x.at = next
+	return nil
 }
 
 func outputDrafts(id shim.ID, pieces []tool.Piece) []journal.Draft {
@@ -270,6 +293,18 @@ func (t *Turn) rejoin(ctx context.Context, callID string) error {
 	}
 	defer t.r.closeChild(child)
 	return x.attend(child, from)
+}
+
+// resume follows the last dispatch of a call that may be run again, if it is kept
+// here and still runs or has left its record: a recovery elsewhere could not ask.
+// What isn't known can't begin afterwards.
+func (t *Turn) resume(ctx context.Context, c *journal.Call) (known bool, err error) {
+	id := shim.ID{CallID: c.ID, N: c.N}
+	found, err := t.r.o.Shims.Bury(id)
+	if err != nil || (!found.Running && found.Exit == nil) {
+		return false, err
+	}
+	return true, t.rejoin(ctx, c.ID)
 }
 
 func (r *Runner) closeChild(child *shim.Child) {

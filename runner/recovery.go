@@ -126,6 +126,9 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	}
 	recovered, err := r.store.Recover(ctx, rec)
 	store.Crash("sweep.committed")
+	if recovered && slices.ContainsFunc(calls, func(call *journal.Call) bool { return rec.Found[call.ID].Adopted }) {
+		r.follow(c.SessionID)
+	}
 	if recovered {
 		r.log.Info("execution recovered", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.String("phase", string(c.Phase)))
 	}
@@ -228,7 +231,11 @@ func (r *Runner) lookForWork(ctx context.Context) {
 		r.unblock(ctx, b.ID)
 	}
 	for _, b := range mine {
-		r.Wake(b.ID)
+		if b.Follow {
+			r.follow(b.ID)
+		} else {
+			r.Wake(b.ID)
+		}
 	}
 	r.park(ctx, look, others)
 }

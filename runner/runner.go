@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -257,14 +258,58 @@ func (r *Runner) enqueue(session string) {
 
 // fill gives free places to who waits longest (COO-3). The lock is held.
 func (r *Runner) fill() {
-	for len(r.queue) > 0 && len(r.runs) < r.o.MaxRunning && !r.stopping {
+	for len(r.queue) > 0 && r.taken() < r.o.MaxRunning && !r.stopping {
 		session := r.queue[0]
 		r.queue = r.queue[1:]
-		delete(r.queued, session)
-		run := newRun(r.work, session)
-		r.runs[session] = run
-		r.spawn(&r.drains, "drain "+session, func() { r.drive(run) })
+		r.launch(session, false)
 	}
+}
+
+// taken counts the places that are taken. The lock is held.
+func (r *Runner) taken() (n int) {
+	for _, run := range r.runs {
+		if !run.extra {
+			n++
+		}
+	}
+	return n
+}
+
+// launch starts a drain. The lock is held.
+func (r *Runner) launch(session string, extra bool) {
+	delete(r.queued, session)
+	run := newRun(r.work, session)
+	run.extra = extra
+	r.runs[session] = run
+	r.spawn(&r.drains, "drain "+session, func() { r.drive(run) })
+}
+
+// follow wakes a session in which something runs that is to be followed, or ended:
+// that waits for no place (COO-2 c, d).
+func (r *Runner) follow(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return
+	}
+	if run := r.runs[session]; run != nil {
+		run.again = true
+		run.poke()
+		return
+	}
+	r.queue = slices.DeleteFunc(r.queue, func(id string) bool { return id == session })
+	r.launch(session, r.taken() >= r.o.MaxRunning)
+}
+
+// mayBegin reports whether a run may begin something new. One without a place
+// takes one that is free, or else leaves the rest to those that wait in line.
+func (r *Runner) mayBegin(run *run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if run.extra && r.taken() < r.o.MaxRunning {
+		run.extra = false
+	}
+	return !run.extra
 }
 
 // drive runs drains of one session until no wake came during the last.
@@ -275,7 +320,7 @@ func (r *Runner) driveWith(run *run, drain func(*run)) {
 	for {
 		drain(run)
 		r.mu.Lock()
-		again := run.again && !r.stopping && run.ctx.Err() == nil
+		again := run.again && !run.extra && !r.stopping && run.ctx.Err() == nil
 		if again {
 			run.again = false // else done lets another run have it
 		}
@@ -339,6 +384,7 @@ type run struct {
 	ctx     context.Context // ends at lease loss and at the end of a graceful stop
 	cancel  context.CancelCauseFunc
 	again   bool               // under the runner's lock
+	extra   bool               // it has no place, since it only follows or ends what runs; under the runner's lock
 	trust   *trust             // of the claim that the drain has; for the drain alone
 	brief   store.SessionBrief // likewise
 
