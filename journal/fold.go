@@ -24,6 +24,7 @@ type Fold struct {
 	requests map[string]*Request
 	steps    int
 	wall     map[string][2]int64 // execution → first and last event of the open turn
+	since    int64               // what was adopted has run since then without an execution; 0: nothing does
 }
 
 // NewFold starts from the session's state as of seq. The chain's events up to
@@ -59,13 +60,14 @@ func (f *Fold) Apply(ev *Event) error {
 
 func (f *Fold) chain(ev *Event, body Body) error {
 	f.spend(ev)
+	f.outlived(ev, body)
 	switch b := body.(type) {
 	case *TurnStarted:
 		if b.Cause == CausePrompt {
 			f.Chain, f.Prompts, f.Calls, f.requests = nil, nil, nil, map[string]*Request{}
 		}
 		f.Chain = append(f.Chain, b.TurnID)
-		f.steps, f.wall = 0, map[string][2]int64{}
+		f.steps, f.wall, f.since = 0, map[string][2]int64{}, 0
 	case *PromptPromoted:
 		f.Prompts = append(f.Prompts, Promoted{ID: b.PromptID, Delivery: b.Delivery, TurnID: b.TurnID, Seq: ev.Seq})
 	case *StepStarted:
@@ -135,10 +137,29 @@ func (f *Fold) spend(ev *Event) {
 	}
 	w, ok := f.wall[ev.ExecutionID]
 	if !ok {
-		w[0] = ev.Time
+		if w[0] = ev.Time; f.since > 0 {
+			w[0], f.since = f.since, 0
+		}
 	}
 	w[1] = ev.Time
 	f.wall[ev.ExecutionID] = w
+}
+
+// outlived counts the time in which a command ran on without its execution: up
+// to its adoption, and from there to the first word of who follows it.
+func (f *Fold) outlived(ev *Event, body Body) {
+	b, ok := body.(*StepRecovered)
+	if !ok || !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
+		return
+	}
+	w, ok := f.wall[b.ExecutionID]
+	if !ok {
+		if w[0] = ev.Time; f.since > 0 {
+			w[0] = f.since
+		}
+	}
+	w[1], f.since = ev.Time, ev.Time
+	f.wall[b.ExecutionID] = w
 }
 
 // WallMS is the time that the open turn has run so far, in milliseconds.

@@ -316,3 +316,40 @@ func TestCall_CountsTheOutputOfItsLastDispatch(t *testing.T) {
 		}
 	}
 }
+
+// Time in which a command ran on without its execution counts: up to its
+// adoption, and from there to the first word of who follows it.
+//
+// proves COO-5 REC-10
+func TestFold_CountsWhatOutlivedItsExecution(t *testing.T) {
+	t.Parallel()
+	f := NewFold(State{}, 0)
+	seq := int64(0)
+	tell := func(at int64, execution string, body Body) {
+		t.Helper()
+		seq++
+		data, err := Encode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Chained(&Event{Seq: seq, Kind: body.Kind(), Version: 1, Time: at, ExecutionID: execution, Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recovered := func(at int64, execution string, became CallState) {
+		tell(at, "", &StepRecovered{ExecutionID: execution, Calls: []RecoveredCall{{CallID: "call_1", Became: became}}, Attempts: []RecoveredAttempt{}})
+	}
+	tell(1000, "", &TurnStarted{TurnID: "trn_1", Cause: CausePrompt})
+	tell(2000, "exe_1", &StepStarted{TurnID: "trn_1"})
+	recovered(5000, "exe_1", CallIsAdopted)
+	recovered(6000, "exe_2", CallIsAdopted) // which was lost before it said anything
+	tell(9000, "exe_3", &StepStarted{TurnID: "trn_1"})
+	if got := f.WallMS(); got != 7000 {
+		t.Errorf("it ran for %d ms, want from 2 s to 9 s", got)
+	}
+	recovered(12000, "exe_3", CallIsUnknown)
+	tell(20000, "exe_4", &StepStarted{TurnID: "trn_1"})
+	if got := f.WallMS(); got != 7000 {
+		t.Errorf("it ran for %d ms, want no more: what was lost ran nothing", got)
+	}
+}
