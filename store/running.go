@@ -32,9 +32,10 @@ type RunningCalls struct {
 // MaxRunning bounds the list of what runs.
 const MaxRunning = 100
 
-// dispatchedSpools are the calls that run under a shim. A call that was
-// dispatched again has one row still, which is of its last dispatch.
-const dispatchedSpools = "FROM spool p JOIN call c ON c.id = p.call_id AND c.n = p.n JOIN session o ON o.id = c.session_id WHERE c.state = 'dispatched'"
+// dispatchedSpools are the calls that run under a shim: somebody holds their
+// session, or they were adopted. One that waits to be run again does not. A call
+// that was dispatched again has one row still, which is of its last dispatch.
+const dispatchedSpools = "FROM spool p JOIN call c ON c.id = p.call_id AND c.n = p.n JOIN session o ON o.id = c.session_id WHERE c.state = 'dispatched' AND (o.execution_id IS NOT NULL OR c.adopted_by <> '')"
 
 // RunningCalls lists what runs under shims for an owner, the longest first, and
 // counts what does for everybody else.
