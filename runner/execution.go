@@ -194,6 +194,9 @@ func (x *execution) settle(e shim.Exit) error {
 	if c == nil {
 		return errMoved
 	}
+	if c.AdoptedBy == "" && cutShort(c, e) {
+		return nil // it stays dispatched, and is dispatched again
+	}
 	body, left := outcome(c, e)
 	fact := draft(journal.Server(), body)
 	if left != nil {
@@ -301,10 +304,16 @@ func (t *Turn) rejoin(ctx context.Context, callID string) error {
 func (t *Turn) resume(ctx context.Context, c *journal.Call) (known bool, err error) {
 	id := shim.ID{CallID: c.ID, N: c.N}
 	found, err := t.r.o.Shims.Bury(id)
-	if err != nil || (!found.Running && found.Exit == nil) {
+	if err != nil || (!found.Running && found.Exit == nil) || (found.Exit != nil && cutShort(c, *found.Exit)) {
 		return false, err
 	}
 	return true, t.rejoin(ctx, c.ID)
+}
+
+// cutShort reports whether a command that may be run again was ended by the
+// server alone, for want of an execution to belong to: that is no outcome.
+func cutShort(c *journal.Call, e shim.Exit) bool {
+	return c.Effect != journal.EffectEffect && (e.Reason == reasonLeaseLost || e.Reason == reasonStray)
 }
 
 func (r *Runner) closeChild(child *shim.Child) {

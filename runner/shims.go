@@ -42,6 +42,9 @@ func (r *Runner) ask(ctx context.Context, rec *store.Recovery, call *journal.Cal
 		rec.Found[call.ID] = store.Found{Adopted: true}
 		return true, nil
 	}
+	if found.Exit != nil && cutShort(call, *found.Exit) {
+		return true, nil
+	}
 	if err := r.rescue(ctx, rec.Claim, id); err != nil || found.Exit == nil {
 		return false, err
 	}
