@@ -258,7 +258,9 @@ func TestRunner_AdoptsNoReusedPID(t *testing.T) {
 		default:
 		}
 		_ = other.Process.Kill()
-		<-ended
+		if err := <-ended; err == nil {
+			t.Error("the stranger had ended by itself")
+		}
 	})
 }
 
