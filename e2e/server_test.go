@@ -170,6 +170,12 @@ func (s *server) shims() []int {
 	return pids
 }
 
+// waitShimsGone waits until no shim of the process's state folder has a command.
+func (s *server) waitShimsGone() {
+	s.w.t.Helper()
+	eventually(s.w.t, "its shims are gone", func() bool { return len(s.shims()) == 0 })
+}
+
 // killShims kills the shims of the process and nothing else.
 func (s *server) killShims() {
 	s.w.t.Helper()

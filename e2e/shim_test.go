@@ -87,6 +87,7 @@ func TestE2E_ACommandEndsWhileNoServerRuns(t *testing.T) {
 		s.kill9()
 		gate.open()
 		waitGone(t, pid)
+		s.waitShimsGone() // it writes its record after that
 		s.restart()
 		s.untilQuiet(id, "ready")
 		one := s.calls(id)[0]
@@ -97,7 +98,7 @@ func TestE2E_ACommandEndsWhileNoServerRuns(t *testing.T) {
 		if got := j.output(one.ID); got != "before\nafter\n" {
 			t.Errorf("the output is %q", got)
 		}
-		wantCounts(t, j, map[string]int{"call.unknown": 0, "call.dispatched": 2, "turn.started": 1})
+		wantCounts(t, j, map[string]int{"call.unknown": 0, "call.adopted": 0, "call.dispatched": 2, "turn.started": 1})
 		w.wantEffect("next", 1)
 	})
 }
@@ -113,6 +114,7 @@ func TestE2E_ATimeLimitIsKeptWhileNoServerRuns(t *testing.T) {
 		pid := atoi(t, up.wait())
 		s.kill9()
 		waitGone(t, pid)
+		s.waitShimsGone()
 		s.restart()
 		s.untilQuiet(id, "failed")
 		wantCounts(t, s.events(id), map[string]int{"call.unknown": 0, "call.adopted": 0})
@@ -265,7 +267,7 @@ func TestE2E_NothingIsLeftOfACommand(t *testing.T) {
 		for _, pid := range pids {
 			waitGone(t, pid)
 		}
-		eventually(t, "no shim is left", func() bool { return len(s.shims()) == 0 })
+		s.waitShimsGone()
 	})
 }
 
