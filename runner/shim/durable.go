@@ -64,12 +64,16 @@ func noSpace(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// backoff are growing pauses. The zero value is ready.
+// backoff are growing pauses. The zero value is ready; who expects less than 20 ms
+// sets last.
 type backoff struct{ last time.Duration }
 
-// next returns a timer for the next pause: 20 ms, doubling, at most 2 s.
+// next returns a timer for the next pause: 20 ms, or twice last, at most 2 s.
 func (b *backoff) next() *time.Timer {
-	b.last = min(max(2*b.last, 20*time.Millisecond), 2*time.Second)
+	if b.last *= 2; b.last == 0 {
+		b.last = 20 * time.Millisecond
+	}
+	b.last = min(b.last, 2*time.Second)
 	return time.NewTimer(b.last)
 }
 

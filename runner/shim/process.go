@@ -19,9 +19,9 @@ import (
 
 // process is a shim: the one that has the command.
 type process struct {
-	orders, answers *os.File
-	lock, folder    *os.File
-	born            int64
+	line         *net.UnixConn // to the server that it was born of
+	lock, folder *os.File
+	born         int64
 
 	// ctx ends when the command is to end.
 	ctx    context.Context
@@ -39,6 +39,10 @@ type process struct {
 	followers map[chan struct{}]bool
 }
 
+// shortCommand is how long a command runs for which it isn't worth while to make
+// its shim small.
+const shortCommand = time.Second
+
 func unixMilli() int64 { return time.Now().UnixMilli() }
 
 var (
@@ -49,7 +53,7 @@ var (
 
 // live takes the command from its birth to its end.
 func (p *process) live() Exit {
-	lines := bufio.NewReader(p.orders)
+	lines := bufio.NewReader(p.line)
 	var first order
 	if err := readLine(lines, &first); err != nil || first.Spec == nil {
 		return p.unstarted(errNoOrder)
@@ -78,7 +82,7 @@ func readLine(r *bufio.Reader, into any) error {
 }
 
 // say answers the server. If it isn't there any more, nobody has to know.
-func (p *process) say(a answer) { _ = json.NewEncoder(p.answers).Encode(a) }
+func (p *process) say(a answer) { _ = json.NewEncoder(p.line).Encode(a) }
 
 // prepare makes what the command needs and holds it at its gate.
 func (p *process) prepare() error {
@@ -168,8 +172,10 @@ func (p *process) run() Exit {
 	case <-p.cmd.Opened():
 		Crash("shim.after_gate")
 		p.say(answer{Gone: true})
-		debug.FreeOSMemory() // the script and the environment are the command's now
+		// The script and the environment are the command's now. A short one isn't held up.
+		free := time.AfterFunc(shortCommand, debug.FreeOSMemory)
 		result = <-done
+		free.Stop()
 	case result = <-done:
 		if result.Opened {
 			p.say(answer{Gone: true})

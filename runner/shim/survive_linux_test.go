@@ -192,6 +192,30 @@ for i in 1 2 3; do setsid sh loop.sh & done; echo up >&5; wait; sleep 1000`,
 	}
 }
 
+// proves COO-4: what a script leaves behind when it ends is ended, and its exit code
+// is the script's.
+func TestChild_EndOfTheScriptEndsTheRest(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"in the background":   `sleep 1000 &`,
+		"setsid":              `setsid sleep 1000 &`,
+		"nohup, no output":    `nohup setsid sleep 1000 >/dev/null 2>&1 &`,
+		"double fork, setsid": `(setsid sh -c 'trap "" HUP TERM; sleep 1000 & wait; sleep 1000' &)`,
+		"no environment":      `(env -i setsid sleep 1000 &)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, d := mustRoot(t), newDeaths(t)
+			c := mustStart(t, r, specOf(t, d.script(script+"\necho up >&5\nexit 3")))
+			exit, _ := mustFollow(t, c)
+			if wantExit(t, exit, 3); len(exit.Survivors) > 0 {
+				t.Errorf("got %+v", exit)
+			}
+			await(t, d.end, "the death of what was left")
+		})
+	}
+}
+
 // proves COO-4: what is ended at its gate never begins.
 func TestEnd_AtTheGate(t *testing.T) {
 	t.Parallel()

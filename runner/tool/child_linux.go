@@ -127,6 +127,28 @@ func children() []proc {
 	return own
 }
 
+// lastChild reports whether pid is the only child of this process. The kernel's
+// list may leave one out while others end: childless is sure.
+func lastChild(pid int) bool {
+	for _, p := range children() {
+		if p.pid != pid {
+			return false
+		}
+	}
+	return true
+}
+
+// childless reports whether this process has no child, not even one that has ended:
+// then a subreaper has no descendant.
+func childless() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return errors.Is(err, unix.ECHILD)
+		}
+	}
+}
+
 // scriptFile keeps the script in memory, so that neither a full disk nor a
 // crash concerns it, and sealed: what runs is what was journalled.
 func scriptFile(text string) (*os.File, error) {

@@ -271,6 +271,14 @@ func (c *Command) graceOf(r *Result) time.Duration {
 // number, which is the group's, can't become somebody else's.
 func (c *Command) endAll(ctx context.Context, h *hunt, r *Result) {
 	ctx = context.WithoutCancel(ctx) // ctx may be what ended the run
+	reaped := r.Reason == "" && h.alone && lastChild(c.process.PID)
+	if reaped {
+		c.reap()
+		if childless() {
+			return
+		}
+		h.held = false // only now there is another, and the group's number is free
+	}
 	grace := c.graceOf(r)
 	switch r.Reason {
 	case "":
@@ -282,12 +290,23 @@ func (c *Command) endAll(ctx context.Context, h *hunt, r *Result) {
 	default:
 		r.Survivors = h.end(ctx, grace)
 	}
-	close(c.release)
-	if !slices.Contains(r.Survivors, c.process.PID) { // else its holder stays with it
-		<-c.gone
+	switch {
+	case reaped:
+		reapOrphans()
+	case slices.Contains(r.Survivors, c.process.PID): // its holder stays with it
+		close(c.release)
+		reapOrphans()
+	default:
+		c.reap()
 	}
-	reapOrphans()
 	r.Err = errors.Join(r.Err, h.err)
+}
+
+// reap reaps the child, which has ended, and what it has orphaned.
+func (c *Command) reap() {
+	close(c.release)
+	<-c.gone
+	reapOrphans()
 }
 
 // result adds whether the child began and how it ended.
