@@ -64,6 +64,7 @@ type server struct {
 	dir    string // the state folder
 	folder string // its id
 	store  *store.Store
+	shims  *shim.Root
 	runner *runner.Runner
 	web    *handlers.Server
 	ln     net.Listener
@@ -166,14 +167,14 @@ func (sv *server) makeRunner(secrets []string) error {
 		return usageError{err.Error()}
 	}
 	sv.spaces = spaces
-	shims, err := shim.Open(filepath.Join(sv.dir, "shims"))
+	sv.shims, err = shim.Open(filepath.Join(sv.dir, "shims"))
 	if err != nil {
 		return err
 	}
 	sv.runner, err = runner.New(runner.Options{
 		Store: sv.store, Logger: sv.log, WorkerID: "wrk_" + rand.Text(), StateFolderID: sv.folder, Workspaces: spaces,
 		Agents: []runner.Agent{runbook.Agent{}}, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
-		Shims: shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
+		Shims: sv.shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
 		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
 	})
 	return err
@@ -298,6 +299,9 @@ func (sv *server) close() {
 		if err := sv.ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			sv.log.Debug("close the listener", slog.Any("error", err))
 		}
+	}
+	if sv.shims != nil {
+		sv.shims.Close()
 	}
 	if sv.store != nil {
 		if err := sv.store.Close(); err != nil {

@@ -72,6 +72,7 @@ func shims(t *testing.T, state string) *shim.Root {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(root.Close)
 	return root
 }
 

@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -23,13 +23,8 @@ const (
 	leftPatience = 5 * time.Second
 )
 
-// What a shim inherits besides 0, 1 and 2.
-const (
-	ordersFD  = 3 // from the server
-	answersFD = 4 // to the server
-	lockFD    = 5
-	folderFD  = 6
-)
+// lineFD is what a shim inherits besides 0, 1 and 2: the server's line to it.
+const lineFD = 3
 
 // shimEnv is a shim's environment, with nothing of the server's but shimInherits. Its
 // heap is kept small: there are as many shims as commands.
@@ -39,8 +34,8 @@ var shimEnv = []string{"GOGC=50", "GOMAXPROCS=2", "GOTRACEBACK=none"}
 // a crash point, in builds that have any.
 var shimInherits = []string{"TMPDIR", "HOLDFAST_CRASH", "HOLDFAST_CRASH_REACHED"}
 
-// Prepare starts a shim that holds the command at its gate: nothing of the script
-// has run. The caller has journalled no dispatch of this call and number yet. An
+// Prepare has a shim hold the command at its gate: nothing of the script has run.
+// The caller has journalled no dispatch of this call and number yet. An
 // error means that nothing runs and nothing is left. When ctx ends, Prepare does,
 // with its cause; the child that it has returned goes on.
 func (r *Root) Prepare(ctx context.Context, s Spec) (*Child, error) {
@@ -49,19 +44,31 @@ func (r *Root) Prepare(ctx context.Context, s Spec) (*Child, error) {
 		return nil, err
 	}
 	r.reap()
+	for {
+		c, ahead, err := r.attempt(ctx, id, s)
+		// One that was kept ready may have ended since, unseen. Then another is asked.
+		if ahead && errors.Is(err, errSilent) && ctx.Err() == nil {
+			continue
+		}
+		return c, err
+	}
+}
+
+// attempt is Prepare with one shim. ahead: it was kept ready.
+func (r *Root) attempt(ctx context.Context, id ID, s Spec) (_ *Child, ahead bool, err error) {
 	lock, err := r.claim(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("make folder of %s: %w", id, err)
+		return nil, false, fmt.Errorf("make folder of %s: %w", id, err)
 	}
 	c := &Child{r: r, id: id, base: context.WithoutCancel(ctx)}
-	if err = c.start(lock); err == nil {
+	if ahead, err = c.start(lock); err == nil {
 		err = c.prepare(ctx, s)
 	}
 	if err != nil {
 		c.discard()
-		return nil, err
+		return nil, ahead, err
 	}
-	return c, nil
+	return c, ahead, nil
 }
 
 // claim makes a child's folder with its lock taken. What is there already is of a
@@ -151,40 +158,21 @@ func pause(ctx context.Context, wait *backoff) error {
 	}
 }
 
-// start forks the shim and hands it the lock, which this process then has no more.
-func (c *Child) start(lock *os.File) (err error) {
-	theirs := []*os.File{lock}
-	defer func() {
-		for _, f := range theirs {
-			_ = f.Close()
-		}
-	}()
+// start finds a shim and hands it the lock, which this process then has no more.
+func (c *Child) start(lock *os.File) (ahead bool, err error) {
 	folder, err := os.Open(filepath.Join(c.r.dir, c.id.String()))
 	if err != nil {
-		return fmt.Errorf("start shim of %s: %w", c.id, err)
+		return false, errors.Join(fmt.Errorf("start shim of %s: %w", c.id, err), lock.Close())
 	}
-	theirs = append(theirs, folder)
-	ordersR, ordersW, err := os.Pipe()
+	b, err := c.r.newborn()
 	if err != nil {
-		return fmt.Errorf("start shim of %s: %w", c.id, err)
+		return false, errors.Join(fmt.Errorf("start shim of %s: %w", c.id, err), lock.Close(), folder.Close())
 	}
-	theirs, c.orders = append(theirs, ordersR), ordersW
-	answersR, answersW, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("start shim of %s: %w", c.id, err)
+	c.shim, c.line = b.process, b.line
+	if err := b.hand(lock, folder); err != nil {
+		return b.ahead, fmt.Errorf("start shim of %s: %w", c.id, silent(err))
 	}
-	theirs, c.answers = append(theirs, answersW), answersR
-	cmd := &exec.Cmd{
-		Path: c.r.exe, Args: []string{"holdfast", "shim"}, Dir: "/", Env: c.r.environ(),
-		ExtraFiles:  []*os.File{ordersR, answersW, lock, folder},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start shim of %s: %w", c.id, err)
-	}
-	c.shim = cmd.Process
-	c.r.keep(c.shim)
-	return nil
+	return b.ahead, nil
 }
 
 func (r *Root) environ() []string {
@@ -223,7 +211,7 @@ func (c *Child) interruptible(ctx context.Context) (done func()) {
 	wg.Add(1)
 	stop := context.AfterFunc(ctx, func() {
 		defer wg.Done()
-		_, _ = c.orders.SetWriteDeadline(time.Unix(1, 0)), c.answers.SetReadDeadline(time.Unix(1, 0))
+		_ = c.line.SetDeadline(time.Unix(1, 0))
 	})
 	return func() {
 		if !stop() {
@@ -232,22 +220,32 @@ func (c *Child) interruptible(ctx context.Context) (done func()) {
 	}
 }
 
+// errSilent says that a shim has ended, and not said why.
+var errSilent = errors.New("it ended without a word")
+
+// silent gives errSilent for what a line says whose other end is gone.
+func silent(err error) error {
+	for _, gone := range []error{io.EOF, unix.ECONNRESET, unix.EPIPE} {
+		if errors.Is(err, gone) {
+			return errSilent
+		}
+	}
+	return err
+}
+
 // say gives an order and takes its answer; what the shim says is wrong is an error
 // in its words.
 func (c *Child) say(o order) (answer, error) {
 	var got answer
-	if err := json.NewEncoder(c.orders).Encode(o); err != nil {
-		return got, err
+	if err := json.NewEncoder(c.line).Encode(o); err != nil {
+		return got, silent(err)
 	}
 	if c.lines == nil {
-		c.lines = bufio.NewReader(c.answers)
+		c.lines = bufio.NewReader(c.line)
 	}
 	line, err := c.lines.ReadBytes('\n')
-	if errors.Is(err, io.EOF) {
-		return got, errors.New("it ended without a word")
-	}
 	if err != nil {
-		return got, err
+		return got, silent(err)
 	}
 	if err := json.Unmarshal(line, &got); err != nil {
 		return got, err
@@ -264,15 +262,16 @@ func (c *Child) Go() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.orders == nil:
+	case c.line == nil:
 		return fmt.Errorf("open the gate of %s: it isn't ours to open", c.id)
 	case c.went:
 		return fmt.Errorf("open the gate of %s: that was done already", c.id)
 	}
 	c.went = true
 	deadline := time.Now().Add(birthPatience)
-	_, _ = c.orders.SetWriteDeadline(deadline), c.answers.SetReadDeadline(deadline)
+	_ = c.line.SetDeadline(deadline)
 	got, err := c.say(order{Go: true})
+	defer c.r.keepSpare()
 	if err == nil && !got.Gone {
 		err = errors.New("it gave another answer")
 	}
@@ -285,7 +284,7 @@ func (c *Child) Go() error {
 func (c *Child) Abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.orders == nil || c.went {
+	if c.line == nil || c.went {
 		return
 	}
 	c.went = true
@@ -306,10 +305,8 @@ func (c *Child) discard() {
 
 // detach closes what this process holds of the shim.
 func (c *Child) detach() {
-	for _, f := range []*os.File{c.orders, c.answers} {
-		if f != nil {
-			_ = f.Close()
-		}
+	if c.line != nil {
+		_ = c.line.Close()
 	}
 	if c.conn != nil {
 		_ = c.conn.Close()

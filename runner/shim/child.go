@@ -23,13 +23,12 @@ type Child struct {
 	process tool.Process
 	base    context.Context // of End, which asks in any case
 
-	mu      sync.Mutex
-	went    bool
-	orders  *os.File // the birth's pipes; nil if it was attached to
-	answers *os.File
-	lines   *bufio.Reader
-	shim    *os.Process
-	conn    net.Conn // counts as attached; nil if it was prepared, or had ended
+	mu    sync.Mutex
+	went  bool
+	line  *net.UnixConn // of the birth; nil if it was attached to
+	lines *bufio.Reader
+	shim  *os.Process
+	conn  net.Conn // counts as attached; nil if it was prepared, or had ended
 }
 
 // ID names the child.

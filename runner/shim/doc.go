@@ -3,7 +3,7 @@
 // # Model
 //
 //	server                          shim (holdfast shim)              command
-//	Prepare: folder, lock, fork ──▶ tool.Prepare ───────────────────▶ at its gate
+//	Prepare: folder, lock, order ─▶ tool.Prepare ───────────────────▶ at its gate
 //	         facts of the process ◀──
 //	(commit call.dispatched)
 //	Go ───────────────────────────▶ opens the gate ─────────────────▶ runs
@@ -14,11 +14,13 @@
 //
 // A shim is this binary in a process of its own: own session, own group, detached.
 // It runs one command by package tool, whose limits it so enforces also while no
-// server is there: time, output, and how long it goes on alone (Spec.Orphan).
+// server is there: time, output, and how long it goes on alone (Spec.Orphan). While
+// a command runs the server keeps one shim ready for the next: it has no child, and
+// ends with the server, or when nobody has wanted it for a while.
 //
 // # The folder of a child
 //
-//	lock       locked (flock) from before the fork until the shim's end
+//	lock       locked (flock) from before the shim has it until the shim's end
 //	spool      frames of masked output; a byte offset says what was consumed
 //	stdin.log  numbered frames, each on the disk before it is forwarded
 //	sock       where servers attach
@@ -28,9 +30,8 @@
 //
 // # Invariants
 //
-//   - A child is alive if and only if its lock is taken. The server takes it before
-//     it forks, and hands the descriptor on; the command never sees it. Nobody goes
-//     by pids.
+//   - A child is alive if and only if its lock is taken. The server takes it and
+//     hands the descriptor on; the command never sees it. Nobody goes by pids.
 //   - Evidence is taken lock first, record second: the record is written, after the
 //     spool was synced, before the lock is let go.
 //   - Nothing of the script has run before Go; Exit.Started says of an ended one
@@ -42,12 +43,12 @@
 //     process asks. Who commits the offset with what was made of the pieces
 //     consumes each exactly once.
 //   - Nothing secret is on a command line, in the shim's environment, or in the
-//     spool: orders go through a pipe, output is masked by package tool before it is
+//     spool: orders go through a socket without a name, output is masked by package tool before it is
 //     spooled.
 //
 // # Failures
 //
-//   - The server dies before Go: the gate's pipe ends, the shim ends its launcher and
+//   - The server dies before Go: the line to it ends, the shim ends its launcher and
 //     records that nothing has run.
 //   - The server dies later: nothing happens to the command.
 //   - The shim is killed: the kernel kills the interpreter (parent-death signal). No

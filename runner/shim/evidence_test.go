@@ -324,7 +324,7 @@ func TestShim_ServerGoneBeforeItsOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Child{r: r, id: id}
-	if err := c.start(lock); err != nil {
+	if _, err := c.start(lock); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := r.Find(id); err != nil || !found.Running {

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -30,6 +29,9 @@ func Main() int {
 	}
 	nameProcess()
 	p.heed()
+	if !p.take() {
+		return 0
+	}
 	Crash("shim.started")
 	exit := p.live()
 	Crash("shim.before_record")
@@ -42,26 +44,13 @@ func Main() int {
 
 // inherit takes over what the server handed on. The command is to see nothing of it.
 func inherit() (*process, error) {
-	for _, fd := range []int{ordersFD, answersFD, lockFD, folderFD} {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
-			return nil, fmt.Errorf("descriptor %d: %w", fd, err)
-		}
-	}
-	var lock, folder unix.Stat_t
-	if err := errors.Join(unix.Fstat(lockFD, &lock), unix.Fstat(folderFD, &folder)); err != nil {
-		return nil, err
-	}
-	if lock.Mode&unix.S_IFMT != unix.S_IFREG || folder.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return nil, errors.New("it was handed neither a lock nor a folder")
-	}
-	// So that a read of it keeps no thread waiting.
-	if err := unix.SetNonblock(ordersFD, true); err != nil {
+	unix.CloseOnExec(lineFD)
+	line, err := lineOf(os.NewFile(lineFD, "line"))
+	if err != nil {
 		return nil, err
 	}
 	p := &process{
-		orders: os.NewFile(ordersFD, "orders"), answers: os.NewFile(answersFD, "answers"),
-		lock: os.NewFile(lockFD, lockName), folder: os.NewFile(folderFD, "folder"),
-		born: unixMilli(), clients: 1, // who holds the orders' other end
+		line: line, clients: 1, // who holds the line's other end
 		followers: map[chan struct{}]bool{},
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())

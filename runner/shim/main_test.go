@@ -55,6 +55,7 @@ func mustRoot(t *testing.T) *Root {
 // endAll ends what runs under a root, and waits.
 func endAll(t *testing.T, r *Root) {
 	t.Helper()
+	r.Close()
 	ids, err := r.List()
 	if err != nil {
 		t.Error(err)

@@ -15,7 +15,9 @@ type Spec struct {
 
 const defaultOrphan = 24 * time.Hour
 
-// At birth, server and shim talk through two pipes, in lines of JSON.
+// At birth, server and shim talk through a socket that the shim inherits, in lines of
+// JSON. Before the first, the server sends a byte, and with it the descriptors of the
+// lock and the folder.
 //
 //	server                         shim
 //	order{Spec}            ─▶      prepares the child at its gate

@@ -48,6 +48,9 @@ type Root struct {
 	mu      sync.Mutex    // probes and burials of this process take turns
 	reaping sync.Mutex    // guards started
 	started []*os.Process // shims that are our children, until they are reaped
+	sparing sync.Mutex    // guards what follows
+	spare   *newborn
+	closed  bool
 }
 
 // Open makes the folder if need be, with mode 0700. It refuses one that others can
