@@ -178,6 +178,41 @@ func TestForms_DrawnForAnother(t *testing.T) {
 	alice.post("/sessions", fields).follow().page().want(http.StatusOK, "the plan of alice")
 }
 
+// What one person typed is in no answer to another, whichever form it was and
+// however it is refused.
+//
+// proves OWN-1
+func TestForms_OfAnotherAreNotShown(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const secret = "the-plan-of-alice"
+		mine, theirs := w.things(t, w.mallory), w.things(t, w.alice)
+		fields := vals("for", w.alice.user.ID, "idempotency_key", newKey(), "delivery", "queue", "reply", "once", "outcome", "happened", "then", "stay", "steps", "many")
+		for _, name := range []string{"text", "prompt", "message", "evidence", "workspace", "wall_h", "theme", "digest"} {
+			fields.Set(name, secret)
+		}
+		refusals := map[string][]option{
+			"plain": {header("Sec-Fetch-Site", "same-origin")}, "in place": {header("HX-Request", "true")},
+			"cross-site": {header("Sec-Fetch-Site", "cross-site")},
+		}
+		for _, r := range w.srv.pageRoutes() {
+			if r.method != post || r.access != owner {
+				continue
+			}
+			for _, th := range []things{mine, theirs} {
+				for name, how := range refusals {
+					a := w.do(t, post, th.fill(r.path), append([]option{browser(w.mallory), sendsForm(fields.Encode())}, how...)...)
+					if strings.Contains(string(a.body), secret) {
+						t.Errorf("%s, %s: %d shows what alice typed", r.path, name, a.status)
+					}
+					if (name == "plain" || name == "in place") && (a.status != http.StatusConflict || !strings.Contains(string(a.body), "is not shown")) {
+						t.Errorf("%s, %s: got %d, want 409", r.path, name, a.status)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestUnsent_NewMission(t *testing.T) {
 	w := newWorld(t, storetest.New(t, "sqlite"))
 	b := w.tab(t, w.alice)

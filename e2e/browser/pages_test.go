@@ -81,7 +81,8 @@ func then(open func(*tab, *gallery), do func(*tab)) func(*tab, *gallery) {
 var rooms = []room{
 	{"sign in", "visitor", at("/login")},
 	{"sign in, refused", "visitor", posted(http.StatusUnauthorized, to("/login"), "email", "nobody@example.org", "password", "wrong")},
-	{"sign in, with a text that was not sent", "visitor", posted(http.StatusUnauthorized, below("ready", "/prompts"), "text", "Then look at the logs.\n\nAll of them.", "delivery", "queue")},
+	{"sign in, with a text that was not sent", "visitor", posted(http.StatusUnauthorized, below("ready", "/prompts"), "for", "usr_of_the_sender", "text", "Then look at the logs.\n\nAll of them.", "delivery", "queue")},
+	{"sign in, with an answer that was not sent", "visitor", posted(http.StatusUnauthorized, asked("waiting", 0, "/decision"), "for", "usr_of_the_sender", "message", "Not on a Friday.", "reply", "reject")},
 	{"a link that has ended", "visitor", failing(http.StatusGone, "/setup?code=wrong")},
 	{"help, signed out", "visitor", at("/help")},
 	{"the list, empty", "newcomer", at("/")},

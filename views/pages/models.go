@@ -70,6 +70,7 @@ type SignIn struct {
 // Draft is a text that was not sent. The form carries it; it is stored nowhere.
 type Draft struct {
 	Action, Field string // what it was meant for
+	For           string // whom its form was drawn for: nobody else is shown it
 	Text, Key     string
 	Fields        []Field // what goes along
 	Again         string  // the label of the form that sends it; "": it is only shown
@@ -83,9 +84,17 @@ const (
 	DraftMore   = "draft_more"
 )
 
-// More is what goes along with the text, and its key, as JSON.
+// Promise is what becomes of the text after the sign-in.
+func (d Draft) Promise() string {
+	if d.Again == "" {
+		return "it is shown to you, to take along when you answer again."
+	}
+	return "it is shown to you with a button that sends it."
+}
+
+// More is what goes along with the text, its key, and whose it is, as JSON.
 func (d Draft) More() (string, error) {
-	more := map[string]string{"idempotency_key": d.Key}
+	more := map[string]string{"idempotency_key": d.Key, "for": d.For}
 	for _, f := range d.Fields {
 		more[f.Name] = f.Value
 	}
