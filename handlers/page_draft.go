@@ -31,8 +31,8 @@ var draftForms = []struct {
 	fields []string
 	again  string // the label of the button; "": it is only shown
 }{
-	{regexp.MustCompile(`^/sessions$`), "prompt", "/sessions/new", []string{"workspace", "agent", "preset", "steps", "wall_h", "tokens", "cost_usd"}, "Start session"},
-	{regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), "text", "/sessions/$1", []string{"delivery"}, "Send it now"},
+	{regexp.MustCompile(`^/sessions$`), "prompt", "/sessions/new", []string{"workspace", "agent", "preset", "steps", "wall_h", "tokens", "cost_usd", keptField}, "Start session"},
+	{regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), "text", "/sessions/$1", []string{"delivery", keptField}, "Send it now"},
 	{regexp.MustCompile(`^/permissions/(per_[0-9a-z]{1,64})/decision$`), "message", "/permissions/$1", nil, ""},
 	{regexp.MustCompile(`^/calls/(call_[0-9a-z]{1,64})/resolution$`), "evidence", "/calls/$1", nil, ""},
 	{regexp.MustCompile(`^/attempts/(att_[0-9a-z]{1,64})/resolution$`), "evidence", "/needs-you", nil, ""},

@@ -58,19 +58,39 @@ func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error
 	if err := s.limit(c); err != nil {
 		return err
 	}
-	if err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, f.text("idempotency_key"), text); err != nil {
+	at, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f), text)
+	if err != nil {
 		return err
 	}
 	if isScript(c) {
+		if at > 0 {
+			c.Set(keptHeader, strconv.FormatInt(at, 10))
+		}
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return seeOther(c, to)
 }
 
+// keptHeader tells a script which version of the text is kept now; without it
+// nothing is, since the text is empty or was sent.
+const keptHeader = "X-Holdfast-Kept"
+
+// unsentForm says which form a text stands in.
+func unsentForm(f form) store.UnsentForm {
+	at, err := strconv.ParseInt(f.text(keptField), 10, 64)
+	if err != nil {
+		at = 0 // it was drawn with none, or made by hand
+	}
+	return store.UnsentForm{Key: f.text("idempotency_key"), KeptAt: at}
+}
+
+// keptField is the field by which a form carries the version that it was drawn with.
+const keptField = "kept_at"
+
 // forgetUnsent drops what was kept of a text that has been sent now. If that
 // fails it stays, and the person can take it away.
-func (s *Server) forgetUnsent(c *fiber.Ctx, place string) {
-	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place); err != nil {
+func (s *Server) forgetUnsent(c *fiber.Ctx, f form, place string) {
+	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f)); err != nil {
 		s.log.Warn("forget what was kept of a sent text", slog.String("request_id", requestID(c)), slog.Any("error", err))
 	}
 }

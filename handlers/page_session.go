@@ -204,7 +204,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	text, delivery := f.text("text"), f.word("delivery")
 	keep(c, kept{
 		Text: text, Action: "/sessions/" + id + "/prompts", Field: "text", Key: f.text("idempotency_key"), Session: id,
-		Fields: []pages.Field{{Name: "delivery", Value: delivery}},
+		Fields: []pages.Field{{Name: "delivery", Value: delivery}, {Name: keptField, Value: f.text(keptField)}},
 	})
 	key, err := f.key()
 	if err == nil {
@@ -217,7 +217,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	s.forgetUnsent(c, id)
+	s.forgetUnsent(c, f, id)
 	n := noticeRecorded
 	if r.Replayed {
 		n = noticeAlready

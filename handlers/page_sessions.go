@@ -116,7 +116,7 @@ func (s *Server) newSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p.Text, p.KeptAt = unsent.Text, unsent.UpdatedAt
+	p.Text, p.KeptAt, p.Version = unsent.Text, unsent.UpdatedAt, unsent.UpdatedAt
 	return s.drawNewSession(c, http.StatusOK, p)
 }
 
@@ -171,10 +171,10 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}}
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: unsentForm(f).KeptAt}
 	k := kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key,
-		Fields: []pages.Field{{Name: "workspace", Value: p.Workspace}, {Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}},
+		Fields: []pages.Field{{Name: "workspace", Value: p.Workspace}, {Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}},
 	}
 	for _, name := range limitFields {
 		if p.Limits[name] = f.word(name); p.Limits[name] != "" {
@@ -207,7 +207,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s.forgetUnsent(c, store.NewMission)
+	s.forgetUnsent(c, f, store.NewMission)
 	n := noticeRecorded
 	if replayed {
 		n = noticeAlready

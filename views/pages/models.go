@@ -232,6 +232,7 @@ type NewSession struct {
 	Key       string
 	Text      string
 	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
+	Version   int64 // of the kept text that the form was drawn with; 0: there was none
 	Workspace string
 	Agent     string
 	Preset    string
