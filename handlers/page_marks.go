@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -35,6 +36,7 @@ func (s *Server) submitUnsent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	keep(c, kept{Text: unsentText(f, "text"), Session: id})
 	return s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
 }
 
@@ -44,21 +46,22 @@ func (s *Server) submitUnsentMission(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	keep(c, kept{Text: unsentText(f, "prompt"), Typed: typedMission(f)})
 	return s.keepUnsent(c, f, store.NewMission, "prompt", "/sessions/new?notice="+string(noticeKept))
 }
 
-// keepUnsent keeps the text of a form; the script of a page names it text, the
-// form's own button by its field.
+// unsentText is the text of a form: the script of a page names it text, the form's
+// own button by its field.
+func unsentText(f form, field string) string {
+	return cmp.Or(f.text("text"), f.text(field))
+}
+
+// keepUnsent keeps the text of a form.
 func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error {
-	text := f.text("text")
-	if text == "" {
-		text = f.text(field)
-	}
-	keep(c, kept{Text: text})
 	if err := s.limit(c); err != nil {
 		return err
 	}
-	at, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f), text)
+	at, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f), unsentText(f, field))
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,8 @@ var rooms = []room{
 	{"session, earlier entries", "", of("ready_many_calls", "?before=160")},
 	{"session, the first entries", "", of("ready_many_entries", "?before=40")},
 	{"session, an empty message", "", posted(http.StatusUnprocessableEntity, below("ready", "/prompts"), "text", "", "delivery", "queue")},
+	{"session, a limit in words", "", posted(http.StatusUnprocessableEntity, below("limit_reached", "/continuation"), "steps", "many")},
+	{"session, nothing to continue", "", posted(http.StatusConflict, below("ready", "/continuation"), "steps", "300", "wall_h", "2,5")},
 	{"session, a resolution without outcome", "", posted(http.StatusUnprocessableEntity, unknown("uncertain", "/resolution"), "evidence", "", "then", "stay")},
 	{"session, a resolution without evidence", "", posted(http.StatusUnprocessableEntity, unknown("uncertain_output", "/resolution"), "outcome", "happened", "evidence", "", "then", "stay")},
 	{"session, covered", "", then(of("waiting_two", ""), coverIt)},

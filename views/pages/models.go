@@ -244,7 +244,9 @@ type NewSession struct {
 
 // LimitFields are the bounds that mean something for the agents that are offered.
 func (p NewSession) LimitFields() []components.LimitField {
-	fields := components.LimitFields(slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" }))
+	model := slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" })
+	typed := p.Limits["tokens"] != "" || p.Limits["cost_usd"] != "" // such an agent was offered then
+	fields := components.LimitFields(model || typed)
 	for i := range fields {
 		fields[i].Value = p.Limits[fields[i].Name]
 	}
@@ -272,6 +274,7 @@ type Session struct {
 	Queue    []components.QueuedPrompt
 	Composer components.Composer
 	Keys     SessionKeys
+	Raise    components.RaiseTyped // of a *continue* that was refused
 	Trace    components.TraceView
 
 	// The last entry that the viewer had on their screen before they left, and
@@ -477,6 +480,7 @@ type Failure struct {
 	Details   []components.Phrase
 	RequestID string
 	Text      string // what was typed, so that it isn't lost
+	Typed     []Typed
 	Resend    *Resend
 	Links     []components.Word
 }
@@ -492,6 +496,12 @@ type Resend struct {
 
 // Field is a hidden field that goes along.
 type Field struct{ Name, Value string }
+
+// Typed is what was typed into a field of one line, with what the field is called.
+type Typed struct {
+	Field
+	Label string
+}
 
 func orWord(s, word string) string {
 	if s == "" {
