@@ -80,13 +80,11 @@ func checkDrawnFor(c *fiber.Ctx) error {
 	if isAPI(c) || c.Method() != fiber.MethodPost {
 		return nil
 	}
-	args := c.Request().PostArgs()
-	whose := string(args.Peek("for"))
+	whose := string(c.Request().PostArgs().Peek("for"))
 	if whose == "" || whose == current(c).User.ID {
 		return nil
 	}
-	keep(c, kept{Text: string(args.Peek("text")) + string(args.Peek("prompt"))})
-	return journal.Errorf(journal.Conflict, "This page was opened while somebody else was signed in here. Nothing was recorded. Open it again to go on as who is signed in now.").Typed("drawn-for-another")
+	return journal.Errorf(journal.Conflict, "This page was opened while somebody else was signed in here. Nothing was recorded, and what was typed in it is not shown. Open it again to go on as who is signed in now.").Typed("drawn-for-another")
 }
 
 // requireOwner finds out who asks, and whether that may be asked with what they brought.

@@ -91,6 +91,7 @@ const (
 	noticeArchived  notice = "archived"
 	noticeKept      notice = "kept"
 	noticeSaved     notice = "saved"
+	noticeNotYours  notice = "not-yours"
 )
 
 var noticeWords = map[notice]string{
@@ -98,6 +99,7 @@ var noticeWords = map[notice]string{
 	noticeStopping: "Stopping was asked for", noticeStopped: "The turn has ended already; nothing is left to stop",
 	noticeContinued: "The session goes on", noticeArchived: "Archived",
 	noticeKept: "Your text is kept. It was not sent", noticeSaved: "Saved",
+	noticeNotYours: "A text that somebody else had typed was not sent, and is not shown to you",
 }
 
 // noticeOf reads the notice that an address asks for; anything else is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/journal"
+	"holdfast/store"
 	"holdfast/views/components"
 	"holdfast/views/pages"
 )
@@ -145,13 +146,15 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 		return s.createLinkLogin(c, code)
 	}
 	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: nextPage(f.text("next")), Email: f.word("email"), Draft: formDraft(f)}
-	if err := s.limitSignIn(c, p.Email); err != nil {
-		return err
+	err = s.limitSignIn(c, p.Email)
+	var u store.User
+	if err == nil {
+		u, err = s.checkPassword(c.UserContext(), p.Email, journal.Cut(f.text("password"), MaxPassword))
 	}
-	u, err := s.checkPassword(c.UserContext(), p.Email, journal.Cut(f.text("password"), MaxPassword))
-	if journal.Is(err, journal.Unauthenticated) {
+	if journal.Is(err, journal.Unauthenticated) || journal.Is(err, journal.RateLimited) { // the form goes on holding what it holds
 		p.Problems = []components.Problem{{Field: "email", Text: messageOf(err)}}
-		return draw(c, http.StatusUnauthorized, pages.SignInPage(p))
+		status, _ := explain(err)
+		return draw(c, status, pages.SignInPage(p))
 	}
 	if err != nil {
 		return err
@@ -159,10 +162,7 @@ func (s *Server) createLogin(c *fiber.Ctx) error {
 	if err := s.signIn(c, u.ID); err != nil {
 		return err
 	}
-	if p.Draft != nil {
-		return s.offerDraft(c, u, *p.Draft)
-	}
-	return seeOther(c, p.Next)
+	return s.afterSignIn(c, u, &p)
 }
 
 func (s *Server) createLinkLogin(c *fiber.Ctx, code string) error {

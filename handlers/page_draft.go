@@ -16,7 +16,10 @@ import (
 
 // A text that was sent after its sender's sign-in had ended is kept by the
 // sign-in form itself: nothing of a stranger's is stored. After the sign-in it is
-// shown with the form that it was meant for, and sent by nobody but a person.
+// shown with the form that it was meant for, and sent by nobody but a person. It
+// is shown to that person only for whom its form was drawn (OWN-1): who signs in on
+// the same browser may be somebody else. The field that says so is no proof, and
+// needn't be one: who writes it by hand can only show themselves what they sent.
 
 // draftForms are the forms whose text is kept, with the text's field, where the
 // form stands, and what may go along when it is sent again. An answer may not: it
@@ -28,8 +31,8 @@ var draftForms = []struct {
 	fields []string
 	again  string // the label of the button; "": it is only shown
 }{
-	{regexp.MustCompile(`^/sessions$`), "prompt", "/sessions/new", []string{"workspace", "agent", "preset", "steps", "wall_h", "tokens", "cost_usd"}, "Start session"},
-	{regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), "text", "/sessions/$1", []string{"delivery"}, "Send it now"},
+	{regexp.MustCompile(`^/sessions$`), "prompt", "/sessions/new", []string{"workspace", "agent", "preset", "steps", "wall_h", "tokens", "cost_usd", keptField}, "Start session"},
+	{regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), "text", "/sessions/$1", []string{"delivery", keptField}, "Send it now"},
 	{regexp.MustCompile(`^/permissions/(per_[0-9a-z]{1,64})/decision$`), "message", "/permissions/$1", nil, ""},
 	{regexp.MustCompile(`^/calls/(call_[0-9a-z]{1,64})/resolution$`), "evidence", "/calls/$1", nil, ""},
 	{regexp.MustCompile(`^/attempts/(att_[0-9a-z]{1,64})/resolution$`), "evidence", "/needs-you", nil, ""},
@@ -48,7 +51,7 @@ func newDraft(path string, value func(string) string) *pages.Draft {
 		if text == "" || len(text) > maxDraft {
 			return nil
 		}
-		out := &pages.Draft{Action: path, Field: d.field, Text: text, Key: value("idempotency_key"), Again: d.again, Page: d.path.ReplaceAllString(path, d.page)}
+		out := &pages.Draft{Action: path, Field: d.field, Text: text, For: value("for"), Key: value("idempotency_key"), Again: d.again, Page: d.path.ReplaceAllString(path, d.page)}
 		for _, name := range d.fields {
 			if v := value(name); v != "" {
 				out.Fields = append(out.Fields, pages.Field{Name: name, Value: journal.Cut(v, maxWorkspace)})
@@ -95,6 +98,9 @@ func (s *Server) askSignIn(c *fiber.Ctx) error {
 	if f, err := parseForm(c); err == nil && c.Method() == fiber.MethodPost {
 		draft = newDraft(c.Path(), f.text)
 	}
+	if draft != nil && draft.For == "" {
+		draft = nil // no form of a page of ours: whose it is can't be told
+	}
 	if draft != nil {
 		next = draft.Page
 	}
@@ -114,6 +120,18 @@ func (s *Server) askSignIn(c *fiber.Ctx) error {
 		return draw(c, http.StatusUnauthorized, pages.SignInPage(p))
 	}
 	return c.Redirect(to, http.StatusSeeOther)
+}
+
+// afterSignIn leads who has just signed in to the next page, or shows them what
+// they had typed and could not send.
+func (s *Server) afterSignIn(c *fiber.Ctx, u store.User, p *pages.SignIn) error {
+	switch {
+	case p.Draft == nil:
+		return seeOther(c, p.Next)
+	case p.Draft.For != u.ID: // the next page is where the other one was
+		return seeOther(c, "/?notice="+string(noticeNotYours))
+	}
+	return s.offerDraft(c, u, *p.Draft)
 }
 
 // offerDraft shows what was not sent, to who has just signed in.

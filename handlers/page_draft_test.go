@@ -9,15 +9,17 @@ import (
 	"holdfast/store/storetest"
 )
 
-// alicesPassword lets alice sign in by the form.
-func (w *world) alicesPassword(t *testing.T) {
+// password lets people sign in by the form.
+func (w *world) password(t *testing.T, people ...person) {
 	t.Helper()
 	hash, err := HashPassword("right horse")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.SetPassword(t.Context(), w.alice.user.ID, hash); err != nil {
-		t.Fatal(err)
+	for _, p := range people {
+		if err := w.store.SetPassword(t.Context(), p.user.ID, hash); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -25,7 +27,7 @@ func (w *world) alicesPassword(t *testing.T) {
 func TestPages_DraftAfterSignIn(t *testing.T) {
 	// proves ADM-1
 	onEach(t, func(t *testing.T, w *world) {
-		w.alicesPassword(t)
+		w.password(t, w.alice)
 		session := w.session(t, w.alice)
 		prompts := func() int {
 			return storetest.CountKind(storetest.Events(t, w.store, session), journal.KindPromptAdmitted)
@@ -56,7 +58,7 @@ func TestPages_DraftAfterSignIn(t *testing.T) {
 func TestPages_DraftKinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.New(t, "sqlite"))
-	w.alicesPassword(t)
+	w.password(t, w.alice)
 	th := w.things(t, w.alice)
 	login := `[data-testid="login-form"]`
 	for _, tt := range []struct {
@@ -69,7 +71,10 @@ func TestPages_DraftKinds(t *testing.T) {
 		{"/calls/" + th.call + "/resolution", "evidence", "/calls/" + th.call, false},
 		{"/attempts/" + th.attempt + "/resolution", "evidence", "/needs-you", false},
 	} {
-		b := w.tab(t, person{}).post(tt.path, vals(tt.field, "my words", "reply", "once", "outcome", "happened", "then", "continue", "workspace", "/srv/x", "idempotency_key", newKey())).page().want(http.StatusUnauthorized, "Your text is kept in this page")
+		b := w.tab(t, person{}).post(tt.path, vals(tt.field, "my words", "for", w.alice.user.ID, "reply", "once", "outcome", "happened", "then", "continue", "workspace", "/srv/x", "idempotency_key", newKey())).page().want(http.StatusUnauthorized, "Your text is kept in this page.")
+		if promised := strings.Contains(b.find("draft-kept"), "with a button that sends it"); promised != tt.again {
+			t.Errorf("%s: promised a button that sends it: %v", tt.path, promised)
+		}
 		b.submit(login, vals("email", w.alice.user.Email, "password", "right horse")).page().want(http.StatusOK, "Your text was not sent")
 		if got := b.doc.Find("#kept").Text(); got != "my words" || b.doc.Find(`main a`).Last().AttrOr("href", "") != tt.page {
 			t.Errorf("%s: %q, to %q", tt.path, got, b.doc.Find("main a").Last().AttrOr("href", ""))
@@ -78,16 +83,69 @@ func TestPages_DraftKinds(t *testing.T) {
 			t.Errorf("%s: an answer is offered again", tt.path)
 		}
 	}
-	// Nothing to keep: as ever.
-	for path, body := range map[string]string{"/sessions/" + th.session + "/prompts": "text=", "/sessions/" + th.session + "/archive": "text=x", "/logout": "text=x", "/sessions/" + th.session + "/interruption": "mode=now"} {
+	// Nothing to keep, or nobody to keep it for: as ever.
+	for path, body := range map[string]string{"/sessions": "prompt=words+of+nobody", "/sessions/" + th.session + "/prompts": "text=", "/sessions/" + th.session + "/archive": "text=x", "/logout": "text=x", "/sessions/" + th.session + "/interruption": "mode=now"} {
 		if a := w.do(t, post, path, sendsForm(body)); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login") {
 			t.Errorf("%s: %d to %q", path, a.status, a.header.Get("Location"))
 		}
 	}
 	// In place, the text stays where it was typed.
-	a := w.do(t, post, "/sessions/"+th.session+"/prompts", sendsForm("text=hello"), header("HX-Request", "true"))
+	a := w.do(t, post, "/sessions/"+th.session+"/prompts", sendsForm("text=hello&for="+w.alice.user.ID), header("HX-Request", "true"))
 	if a.status != http.StatusUnauthorized || a.header.Get("HX-Redirect") != "" || !strings.Contains(string(a.body), "Your text is kept here.") || strings.Contains(string(a.body), "<html") {
 		t.Errorf("in place: %d, redirect %q, %.200s", a.status, a.header.Get("HX-Redirect"), a.body)
+	}
+}
+
+// Who signs in next is shown only what they typed themselves.
+//
+// proves OWN-1
+func TestPages_DraftOfAnother(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.password(t, w.alice, w.mallory)
+		th := w.things(t, w.alice)
+		const secret = "the plan of alice"
+		login, as := `[data-testid="login-form"]`, func(p person) map[string][]string {
+			return vals("email", p.user.Email, "password", "right horse")
+		}
+		for path, field := range map[string]string{
+			"/sessions": "prompt", "/sessions/" + th.session + "/prompts": "text", "/permissions/" + th.request + "/decision": "message",
+			"/calls/" + th.call + "/resolution": "evidence", "/attempts/" + th.attempt + "/resolution": "evidence",
+		} {
+			b := w.tab(t, person{}).post(path, vals(field, secret, "for", w.alice.user.ID, "workspace", "/srv/of-alice", "idempotency_key", newKey())).page().want(http.StatusUnauthorized, "Sign in as the same person")
+			asked := *b
+			b.submit(login, as(w.mallory)).want(http.StatusSeeOther)
+			b.follow().page().want(http.StatusOK, "A text that somebody else had typed was not sent, and is not shown to you.")
+			if html, err := b.doc.Html(); err != nil || strings.Contains(html, secret) || strings.Contains(html, "/srv/of-alice") {
+				t.Errorf("%s: it is shown to the next one (%v)", path, err)
+			}
+			asked.submit(login, as(w.alice)).page().want(http.StatusOK, "Your text was not sent")
+			if got := asked.doc.Find("#kept").Text(); got != secret {
+				t.Errorf("%s: its own sender is offered %q", path, got)
+			}
+		}
+		// A form of a page of ours says whom it is for; where it doesn't say, nobody is offered it.
+		for _, more := range []string{"", "{}", `{"for":""}`, `{"for":7}`, `{"for":"` + w.mallory.user.ID + `"}`} {
+			b := w.tab(t, person{}).open("/login")
+			b.submit(login, vals("email", w.alice.user.Email, "password", "right horse", "draft", secret, "draft_action", "/sessions", "draft_more", more)).want(http.StatusSeeOther)
+			if b.follow().page(); strings.Contains(b.main(), secret) || !strings.Contains(b.main(), "not shown to you") {
+				t.Errorf("%q: %s", more, b.main())
+			}
+		}
+	})
+}
+
+// A sign-in that is refused for now goes on holding the text.
+func TestPages_DraftOverARefusedSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	w.password(t, w.alice)
+	w.srv.signIns = newLimiter(0.001, 1)
+	login := `[data-testid="login-form"]`
+	b := w.tab(t, person{}).post("/sessions", vals("prompt", "a long mission", "for", w.alice.user.ID)).page().want(http.StatusUnauthorized)
+	b.submit(login, vals("email", w.alice.user.Email, "password", "wrong")).page().want(http.StatusUnauthorized)
+	b.submit(login, vals("email", w.alice.user.Email, "password", "right horse")).page().want(http.StatusTooManyRequests, "Too many tries", "Your text is kept in this page.")
+	if _, fields := b.fields(login, nil); fields.Get("draft") != "a long mission" || fields.Get("email") != w.alice.user.Email {
+		t.Errorf("the form holds %v", fields)
 	}
 }
 
@@ -95,7 +153,7 @@ func TestPages_DraftKinds(t *testing.T) {
 func TestPages_ForgedDraft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.New(t, "sqlite"))
-	w.alicesPassword(t)
+	w.password(t, w.alice)
 	for _, action := range []string{"https://evil.example/sessions", "//evil.example/sessions", "/logout", "javascript:alert(1)", "/sessions/ses_1/prompts/../../../logout", "/sessions?x=", ""} {
 		b := w.tab(t, person{}).open("/login")
 		b.submit(`[data-testid="login-form"]`, vals("email", w.alice.user.Email, "password", "right horse", "draft", "x", "draft_action", action))
@@ -104,7 +162,7 @@ func TestPages_ForgedDraft(t *testing.T) {
 		}
 	}
 	b := w.tab(t, person{}).open("/login")
-	b.submit(`[data-testid="login-form"]`, vals("email", w.alice.user.Email, "password", "right horse", "draft", `"><img src=x onerror=alert(1)>`, "draft_action", "/sessions", "draft_more", `{"workspace":"\"><img src=x>","reply":"once","idempotency_key":"not a key"}`)).page().want(http.StatusOK)
+	b.submit(`[data-testid="login-form"]`, vals("email", w.alice.user.Email, "password", "right horse", "draft", `"><img src=x onerror=alert(1)>`, "draft_action", "/sessions", "draft_more", `{"workspace":"\"><img src=x>","reply":"once","idempotency_key":"not a key","for":"`+w.alice.user.ID+`"}`)).page().want(http.StatusOK)
 	if b.doc.Find("img").Length() != 0 || b.doc.Find("main [name=reply]").Length() != 0 || b.doc.Find("main input[name=workspace]").AttrOr("value", "") != `"><img src=x>` {
 		t.Error("a forged draft became markup, or brought an answer along")
 	}

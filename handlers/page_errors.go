@@ -23,9 +23,10 @@ type kept struct {
 	Action  string // where it can be sent again; "": it is only shown
 	Field   string
 	Key     string
-	Session string // to go back to
-	Request string // likewise
-	Fields  []pages.Field
+	Session string        // to go back to
+	Request string        // likewise
+	Fields  []pages.Field // what goes along, and can't be typed
+	Typed   []pages.Typed // what was typed besides the text
 }
 
 // keep remembers what was typed until the request is answered.
@@ -76,7 +77,7 @@ func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 	p.Heading = headingOf(status, e)
 	p.Title, p.Problem = p.Heading, true
 	k, _ := c.Locals(keyKept).(kept)
-	p.Text = k.Text
+	p.Text, p.Typed = k.Text, k.Typed
 	p.Details = failureDetails(e, p.Viewer)
 	if p.Text != "" && p.Heading == statusHeadings[http.StatusServiceUnavailable] {
 		p.Details = append(p.Details, components.Say("Your text is below; nothing was sent to the agent."))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast/journal"
+	"holdfast/views/pages"
 )
 
 // limitFields are the names of the fields, in the order of the form.
@@ -21,6 +22,17 @@ func formLimits(f form) (*journal.Limits, error) {
 		}
 	}
 	return l, nil
+}
+
+// typedLimits are the limits as they were typed.
+func typedLimits(f form) []pages.Typed {
+	var out []pages.Typed
+	for _, name := range limitFields {
+		if v := f.word(name); v != "" {
+			out = append(out, pages.Typed{Field: pages.Field{Name: name, Value: v}, Label: limitNames[name]})
+		}
+	}
+	return out
 }
 
 // readLimits reads what a form says of limits, with what is wrong by field.

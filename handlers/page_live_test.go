@@ -157,6 +157,57 @@ func TestUnsent_FormsAndRestore(t *testing.T) {
 	})
 }
 
+// What one tab sends or empties isn't what another one keeps.
+func TestUnsent_OfTwoTabs(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		session := "/sessions/" + w.session(t, w.alice)
+		for _, at := range []struct{ page, keep, form, field string }{
+			{session, session + "/unsent", `[data-testid="composer"]`, "text"},
+			{"/sessions/new", "/sessions/new/unsent", `[data-testid="new-session-form"]`, "prompt"},
+		} {
+			send := func(text string) map[string][]string {
+				return vals(at.field, text, "delivery", "queue", "workspace", "/srv/x")
+			}
+			open := func() *tab { return w.tab(t, w.alice).open(at.page).page() }
+			keeps := func(b *tab, text string) {
+				t.Helper()
+				_, fields := b.fields(at.form, vals(at.field, text))
+				b.post(at.keep, fields).want(http.StatusSeeOther)
+			}
+			want := func(text string) {
+				t.Helper()
+				if got := open().doc.Find("[data-unsent]").Text(); strings.TrimPrefix(got, "\n") != text {
+					t.Errorf("%s: %q is kept, want %q", at.page, got, text)
+				}
+			}
+			one, two := open(), open()
+			_, oneForm := one.fields(at.form, nil)
+			keeps(one, "half a thought")
+			keeps(two, "")
+			want("half a thought")
+			two.open(at.page).submit(at.form, send("half a thought")) // drawn with it, so this is it
+			want("")
+
+			oneForm.Set(at.field, "half a thought, and more")
+			one.post(at.keep, oneForm).want(http.StatusSeeOther)
+			two = open()
+			oneForm.Set(at.field, "half a thought, more, and more")
+			one.post(at.keep, oneForm)
+			two.submit(at.form, send("half a thought, and more")).want(http.StatusSeeOther)
+			want("half a thought, more, and more")
+			_, fields := two.open(at.page).fields(at.form, send("something else")) // by a tab that never had it
+			fields.Del("kept_at")
+			two.post(map[bool]string{true: "/sessions", false: session + "/prompts"}[at.field == "prompt"], fields).want(http.StatusSeeOther)
+			want("half a thought, more, and more")
+
+			// What a refused form was drawn with goes along when it is sent again.
+			two.open(at.page).submit(at.form, vals("idempotency_key", "no key", at.field, "half a thought, more, and more", "workspace", "/srv/x", "delivery", "queue")).page().want(http.StatusBadRequest)
+			two.submit(`[data-testid="resend-form"]`, nil).want(http.StatusSeeOther)
+			want("")
+		}
+	})
+}
+
 // A page that one person left open is no other person's, who signs in on the same browser.
 //
 // proves OWN-1 OWN-2
@@ -176,6 +227,41 @@ func TestForms_DrawnForAnother(t *testing.T) {
 		t.Errorf("mallory has %q and %d sessions, %v %v", kept.Text, len(list), err, lerr)
 	}
 	alice.post("/sessions", fields).follow().page().want(http.StatusOK, "the plan of alice")
+}
+
+// What one person typed is in no answer to another, whichever form it was and
+// however it is refused.
+//
+// proves OWN-1
+func TestForms_OfAnotherAreNotShown(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const secret = "the-plan-of-alice"
+		mine, theirs := w.things(t, w.mallory), w.things(t, w.alice)
+		fields := vals("for", w.alice.user.ID, "idempotency_key", newKey(), "delivery", "queue", "reply", "once", "outcome", "happened", "then", "stay", "steps", "many")
+		for _, name := range []string{"text", "prompt", "message", "evidence", "workspace", "wall_h", "theme", "digest"} {
+			fields.Set(name, secret)
+		}
+		refusals := map[string][]option{
+			"plain": {header("Sec-Fetch-Site", "same-origin")}, "in place": {header("HX-Request", "true")},
+			"cross-site": {header("Sec-Fetch-Site", "cross-site")},
+		}
+		for _, r := range w.srv.pageRoutes() {
+			if r.method != post || r.access != owner {
+				continue
+			}
+			for _, th := range []things{mine, theirs} {
+				for name, how := range refusals {
+					a := w.do(t, post, th.fill(r.path), append([]option{browser(w.mallory), sendsForm(fields.Encode())}, how...)...)
+					if strings.Contains(string(a.body), secret) {
+						t.Errorf("%s, %s: %d shows what alice typed", r.path, name, a.status)
+					}
+					if (name == "plain" || name == "in place") && (a.status != http.StatusConflict || !strings.Contains(string(a.body), "is not shown")) {
+						t.Errorf("%s, %s: got %d, want 409", r.path, name, a.status)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestUnsent_NewMission(t *testing.T) {

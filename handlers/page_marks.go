@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -35,6 +36,7 @@ func (s *Server) submitUnsent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	keep(c, kept{Text: unsentText(f, "text"), Session: id})
 	return s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
 }
 
@@ -44,33 +46,54 @@ func (s *Server) submitUnsentMission(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	keep(c, kept{Text: unsentText(f, "prompt"), Typed: typedMission(f)})
 	return s.keepUnsent(c, f, store.NewMission, "prompt", "/sessions/new?notice="+string(noticeKept))
 }
 
-// keepUnsent keeps the text of a form; the script of a page names it text, the
-// form's own button by its field.
+// unsentText is the text of a form: the script of a page names it text, the form's
+// own button by its field.
+func unsentText(f form, field string) string {
+	return cmp.Or(f.text("text"), f.text(field))
+}
+
+// keepUnsent keeps the text of a form.
 func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error {
-	text := f.text("text")
-	if text == "" {
-		text = f.text(field)
-	}
-	keep(c, kept{Text: text})
 	if err := s.limit(c); err != nil {
 		return err
 	}
-	if err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, f.text("idempotency_key"), text); err != nil {
+	at, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f), unsentText(f, field))
+	if err != nil {
 		return err
 	}
 	if isScript(c) {
+		if at > 0 {
+			c.Set(keptHeader, strconv.FormatInt(at, 10))
+		}
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return seeOther(c, to)
 }
 
+// keptHeader tells a script which version of the text is kept now; without it
+// nothing is, since the text is empty or was sent.
+const keptHeader = "X-Holdfast-Kept"
+
+// unsentForm says which form a text stands in.
+func unsentForm(f form) store.UnsentForm {
+	at, err := strconv.ParseInt(f.text(keptField), 10, 64)
+	if err != nil {
+		at = 0 // it was drawn with none, or made by hand
+	}
+	return store.UnsentForm{Key: f.text("idempotency_key"), KeptAt: at}
+}
+
+// keptField is the field by which a form carries the version that it was drawn with.
+const keptField = "kept_at"
+
 // forgetUnsent drops what was kept of a text that has been sent now. If that
 // fails it stays, and the person can take it away.
-func (s *Server) forgetUnsent(c *fiber.Ctx, place string) {
-	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place); err != nil {
+func (s *Server) forgetUnsent(c *fiber.Ctx, f form, place string) {
+	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f)); err != nil {
 		s.log.Warn("forget what was kept of a sent text", slog.String("request_id", requestID(c)), slog.Any("error", err))
 	}
 }

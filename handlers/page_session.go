@@ -204,7 +204,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	text, delivery := f.text("text"), f.word("delivery")
 	keep(c, kept{
 		Text: text, Action: "/sessions/" + id + "/prompts", Field: "text", Key: f.text("idempotency_key"), Session: id,
-		Fields: []pages.Field{{Name: "delivery", Value: delivery}},
+		Fields: []pages.Field{{Name: "delivery", Value: delivery}, {Name: keptField, Value: f.text(keptField)}},
 	})
 	key, err := f.key()
 	if err == nil {
@@ -217,7 +217,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	s.forgetUnsent(c, id)
+	s.forgetUnsent(c, f, id)
 	n := noticeRecorded
 	if r.Replayed {
 		n = noticeAlready
@@ -314,7 +314,11 @@ func (s *Server) submitContinuation(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	keep(c, kept{Session: id, Action: "/sessions/" + id + "/continuation", Key: f.text("idempotency_key"), Typed: typedLimits(f)})
 	limits, err := formLimits(f)
+	if journal.Is(err, journal.Unprocessable) {
+		return s.redrawContinuation(c, id, f, err)
+	}
 	if err == nil {
 		err = s.store.Continue(c.UserContext(), current(c).User.ID, id, limits)
 	}
@@ -329,6 +333,24 @@ func (s *Server) submitContinuation(c *fiber.Ctx) error {
 		return ok
 	})
 	return toSession(c, id, noticeContinued, seq)
+}
+
+// redrawContinuation shows the session again, with the limit that was typed and
+// what is wrong with it. Where its field isn't there, or not alone, the error's
+// own page shows what was typed.
+func (s *Server) redrawContinuation(c *fiber.Ctx, id string, f form, problem error) error {
+	p, err := s.sessionPage(c, id, 0)
+	if err != nil {
+		return err
+	}
+	typed, name := typedLimits(f), p.S.Raises()
+	if !p.S.Continuable() || len(typed) != 1 || typed[0].Name != name {
+		return problem
+	}
+	text := messageOf(problem)
+	p.Raise = components.RaiseTyped{Value: typed[0].Value, Problem: text}
+	p.Problems = []components.Problem{{Field: "limit-" + name, Text: text}}
+	return draw(c, http.StatusUnprocessableEntity, pages.SessionPage(p))
 }
 
 // continuedByViewer reports whether the turn that is open was continued already.

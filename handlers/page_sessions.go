@@ -116,7 +116,7 @@ func (s *Server) newSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p.Text, p.KeptAt = unsent.Text, unsent.UpdatedAt
+	p.Text, p.KeptAt, p.Version = unsent.Text, unsent.UpdatedAt, unsent.UpdatedAt
 	return s.drawNewSession(c, http.StatusOK, p)
 }
 
@@ -171,17 +171,14 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}}
-	k := kept{
-		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key,
-		Fields: []pages.Field{{Name: "workspace", Value: p.Workspace}, {Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}},
-	}
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: unsentForm(f).KeptAt}
 	for _, name := range limitFields {
-		if p.Limits[name] = f.word(name); p.Limits[name] != "" {
-			k.Fields = append(k.Fields, pages.Field{Name: name, Value: p.Limits[name]})
-		}
+		p.Limits[name] = f.word(name)
 	}
-	keep(c, k)
+	keep(c, kept{
+		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key, Typed: typedMission(f),
+		Fields: []pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}},
+	})
 	key, err := f.key()
 	if err != nil {
 		return err
@@ -207,12 +204,18 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s.forgetUnsent(c, store.NewMission)
+	s.forgetUnsent(c, f, store.NewMission)
 	n := noticeRecorded
 	if replayed {
 		n = noticeAlready
 	}
 	return toSession(c, one.ID, n, 2)
+}
+
+// typedMission is what was typed for a new session besides its text.
+func typedMission(f form) []pages.Typed {
+	workspace := pages.Typed{Field: pages.Field{Name: "workspace", Value: f.word("workspace")}, Label: "Workspace"}
+	return append([]pages.Typed{workspace}, typedLimits(f)...)
 }
 
 // sessionField names the field of the form that an error is about; "" if it is about none.

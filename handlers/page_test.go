@@ -245,6 +245,9 @@ func TestPages_NotRecorded(t *testing.T) {
 	db := storetest.New(t, "sqlite")
 	w := newWorld(t, db)
 	session := w.session(t, w.alice)
+	limited := w.start(t, w.alice, "go")
+	limited.end(journal.TurnEnded{Outcome: journal.LimitReach, Limit: "steps"})
+	held := w.tab(t, w.alice).open("/sessions/" + limited.Session)
 	b := w.tab(t, w.alice).open("/sessions/" + session)
 	raw := db.SQL(t)
 	conn, err := raw.Conn(t.Context())
@@ -258,12 +261,14 @@ func TestPages_NotRecorded(t *testing.T) {
 	if got := b.doc.Find("textarea").Text(); got != "keep\nthis" || b.header.Get("Retry-After") == "" {
 		t.Errorf("the text became %q; Retry-After %q", got, b.header.Get("Retry-After"))
 	}
+	held.submit(`[data-testid="continuation-form"]`, vals("steps", "333")).page().want(http.StatusServiceUnavailable, "Not recorded")
 	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
+	held.submit(`[data-testid="resend-form"]`, nil).follow().want(http.StatusOK, "step limit now 333 steps")
 	action, body := b.fields(`[data-testid="resend-form"]`, nil)
 	b.post(action, body).follow().want(http.StatusOK, "ecorded as entry #0002", "keep this")
 	b.post(action, body).follow().want(http.StatusOK, "Already recorded as entry #0002")

@@ -101,7 +101,11 @@
       const same = t.value.replace(/\r?\n/g, '\n') === (sent.get(t.name) || '').replace(/\r?\n/g, '\n');
       if (same) t.value = '';
       t.defaultValue = '';
-      if (!same && t.matches('[data-unsent]')) keepSoon();
+      if (t.matches('[data-unsent]')) {
+        holdVersion(t.form, '');
+        kept = null;
+        if (!same) keepSoon();
+      }
     }
     clear();
     hf.sentTyped(form);
@@ -170,7 +174,14 @@
   function keep() {
     const el = field();
     if (!el) return null;
-    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: el.form.dataset.key || hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for') }) };
+    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: el.form.dataset.key || hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for'), kept_at: hidden(el.form, 'kept_at') }) };
+  }
+
+  // The form carries the version that is kept of its text: when it is sent, under
+  // whichever key, that one is forgotten, and none that another tab has kept.
+  function holdVersion(form, version) {
+    const el = form?.querySelector('[name=kept_at]');
+    if (el) el.value = version;
   }
 
   // One save at a time, or an older text could come last.
@@ -181,11 +192,15 @@
     const k = keep();
     if (!k || field().form.dataset.sending) return;
     keeping = true;
-    const state = $('unsent-state');
+    const state = $('unsent-state'), form = field().form, text = k.body.get('text');
     try {
       const res = await fetch(k.url, { method: 'POST', body: k.body, headers: { 'HX-Request': 'true' }, redirect: 'error', signal: AbortSignal.timeout(10000) });
-      if (res.ok) kept = k.body.get('text');
-      if (state) state.textContent = res.ok ? (kept ? 'Kept on the server, not sent.' : '') : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
+      const version = res.headers.get('X-Holdfast-Kept') || ''; // none: it is empty, or was sent under this key
+      if (res.ok && (version || !text)) {
+        kept = text;
+        holdVersion(form, version);
+      }
+      if (state) state.textContent = res.ok ? (version ? 'Kept on the server, not sent.' : '') : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
     } catch {
       if (state) state.textContent = 'Not kept yet: no answer from the server.';
     }
@@ -236,8 +251,10 @@
     if (!el || el.value !== el.defaultValue) return;
     try {
       const doc = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), 'text/html');
-      const kept = doc.querySelector('[data-unsent]')?.value;
-      if (kept && el.value === el.defaultValue) el.value = el.defaultValue = kept;
+      const there = doc.querySelector('[data-unsent]');
+      if (!there?.value || el.value !== el.defaultValue) return;
+      el.value = el.defaultValue = there.value;
+      holdVersion(el.form, hidden(there.form, 'kept_at'));
     } catch { /* it is on the server, and the next page has it */ }
   }
 

@@ -14,17 +14,20 @@ func TestUnsent_KeptForItsOwner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		owner, other := storetest.MustUser(t, s).ID, storetest.MustUser(t, s).ID
 		session := storetest.MustSession(t, s, owner).ID
-		must(t, s.KeepUnsent(t.Context(), owner, session, "key-1", "first"))
-		must(t, s.KeepUnsent(t.Context(), owner, session, "key-1", "second\nline"))
-		must(t, s.KeepUnsent(t.Context(), owner, store.NewMission, "key-2", "a mission"))
+		keep(t, s, owner, session, "key-1", "first")
+		keep(t, s, owner, session, "key-1", "second\nline")
+		keep(t, s, owner, store.NewMission, "key-2", "a mission")
 		wantUnsent(t, s, owner, session, "second\nline")
 		wantUnsent(t, s, owner, store.NewMission, "a mission")
 		wantUnsent(t, s, other, session, "")
 		wantUnsent(t, s, other, store.NewMission, "")
 		// proves OWN-1
-		storetest.WantCode(t, s.KeepUnsent(t.Context(), other, session, "key-1", "mine"), journal.NotFound)
-		storetest.WantCode(t, s.KeepUnsent(t.Context(), owner, "ses_none", "key-1", "mine"), journal.NotFound)
-		if err := s.KeepUnsent(t.Context(), owner, session, "key-1", strings.Repeat("x", 256<<10+1)); err == nil {
+		form := store.UnsentForm{Key: "key-1"}
+		_, err := s.KeepUnsent(t.Context(), other, session, form, "mine")
+		storetest.WantCode(t, err, journal.NotFound)
+		_, err = s.KeepUnsent(t.Context(), owner, "ses_none", form, "mine")
+		storetest.WantCode(t, err, journal.NotFound)
+		if _, err := s.KeepUnsent(t.Context(), owner, session, form, strings.Repeat("x", 256<<10+1)); err == nil {
 			t.Error("kept more than a prompt may hold")
 		}
 		wantUnsent(t, s, owner, session, "second\nline")
@@ -34,13 +37,61 @@ func TestUnsent_KeptForItsOwner(t *testing.T) {
 		if page.Unsent.Text != "second\nline" || page.Unsent.UpdatedAt == 0 {
 			t.Errorf("the page has %+v", page.Unsent)
 		}
-		must(t, s.KeepUnsent(t.Context(), owner, session, "key-1", ""))
-		must(t, s.DropUnsent(t.Context(), owner, session))
+		keep(t, s, owner, session, "key-1", "")
+		must(t, s.DropUnsent(t.Context(), owner, session, form))
 		wantUnsent(t, s, owner, session, "")
 		if n := len(storetest.Events(t, s, session)); n != 1 {
 			t.Errorf("the journal has %d entries", n)
 		}
 	})
+}
+
+// Several forms may stand open for one place. What one of them sends or empties is
+// what was kept under its own key, or the version that it was drawn with.
+func TestUnsent_OfSeveralForms(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		drop := func(form store.UnsentForm) {
+			t.Helper()
+			must(t, s.DropUnsent(t.Context(), owner, session, form))
+		}
+		first := keep(t, s, owner, session, "one", "half a thought")
+		drop(store.UnsentForm{Key: "two"})
+		drop(store.UnsentForm{})
+		if at := keep(t, s, owner, session, "two", ""); at != 0 {
+			t.Errorf("an empty form kept something, at %d", at)
+		}
+		wantUnsent(t, s, owner, session, "half a thought")
+
+		// Within a millisecond too, a later version is another one.
+		second := keep(t, s, owner, session, "one", "half a thought, and more")
+		if first == 0 || second <= first {
+			t.Errorf("the versions are %d and %d", first, second)
+		}
+		drop(store.UnsentForm{Key: "two", KeptAt: first})
+		wantUnsent(t, s, owner, session, "half a thought, and more")
+		drop(store.UnsentForm{Key: "two", KeptAt: second})
+		wantUnsent(t, s, owner, session, "")
+
+		at := keep(t, s, owner, session, "one", "again")
+		if _, err := s.KeepUnsent(t.Context(), owner, session, store.UnsentForm{Key: "three", KeptAt: at}, ""); err != nil {
+			t.Fatal(err)
+		}
+		wantUnsent(t, s, owner, session, "")
+		keep(t, s, owner, session, "one", "and again")
+		drop(store.UnsentForm{Key: "one"})
+		wantUnsent(t, s, owner, session, "")
+	})
+}
+
+// keep keeps a text under a form's key, and gives its version.
+func keep(t *testing.T, s *store.Store, owner, place, key, text string) int64 {
+	t.Helper()
+	at, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key}, text)
+	must(t, err)
+	return at
 }
 
 // A save that comes after its form was sent brings nothing back.
@@ -50,13 +101,13 @@ func TestUnsent_NotAfterItWasSent(t *testing.T) {
 		owner := storetest.MustUser(t, s).ID
 		one, _, err := s.CreateSession(t.Context(), owner, "key-new", storetest.NewSession())
 		must(t, err)
-		must(t, s.KeepUnsent(t.Context(), owner, store.NewMission, "key-new", "late"))
+		keep(t, s, owner, store.NewMission, "key-new", "late")
 		wantUnsent(t, s, owner, store.NewMission, "")
 		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-sent", store.PromptInput{Text: "do it", Delivery: journal.Queue})
 		must(t, err)
-		must(t, s.KeepUnsent(t.Context(), owner, one.ID, "key-sent", "do it"))
+		keep(t, s, owner, one.ID, "key-sent", "do it")
 		wantUnsent(t, s, owner, one.ID, "")
-		must(t, s.KeepUnsent(t.Context(), owner, one.ID, "key-next", "and this"))
+		keep(t, s, owner, one.ID, "key-next", "and this")
 		wantUnsent(t, s, owner, one.ID, "and this")
 		// Sent under its key, and nobody dropped it, since the answer was lost.
 		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-next", store.PromptInput{Text: "and this", Delivery: journal.Queue})

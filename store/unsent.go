@@ -15,37 +15,47 @@ const NewMission = "new"
 // itself, and it is no part of the journal: it is lost with the table.
 type Unsent struct {
 	Text      string
-	UpdatedAt int64
+	UpdatedAt int64 // tells its versions apart, too
+}
+
+// UnsentForm is the form that a text stands in: one of several that may be open
+// for a place, in several tabs.
+type UnsentForm struct {
+	Key    string // its idempotency key
+	KeptAt int64  // the version of the kept text that it was drawn with; 0: there was none
 }
 
 // KeepUnsent keeps what is typed at a place: the id of one of the owner's
-// sessions, or NewMission. Text that is empty forgets it. key is the idempotency
-// key of the form that it stands in: if a prompt or a session was made under it,
-// the text has been sent, and nothing is kept, so that a save that comes late
-// doesn't bring it back. Codes: not_found, unprocessable or too_large (text out
-// of the bounds of a prompt), unavailable.
-func (s *Store) KeepUnsent(ctx context.Context, owner, place, key, text string) error {
+// sessions, or NewMission. Text that is empty forgets it, as DropUnsent does. If a
+// prompt or a session was made under the form's key, the text has been sent, and
+// nothing is kept, so that a save that comes late doesn't bring it back. It gives
+// the version that is kept now, greater than any before it; 0: nothing was kept.
+// Codes: not_found, unprocessable or too_large (text out of the bounds of a
+// prompt), unavailable.
+func (s *Store) KeepUnsent(ctx context.Context, owner, place string, form UnsentForm, text string) (int64, error) {
 	if text == "" {
-		return s.DropUnsent(ctx, owner, place)
+		return 0, s.DropUnsent(ctx, owner, place, form)
 	}
 	if err := journal.CheckText(text); err != nil {
-		return err
+		return 0, err
 	}
-	return s.write(ctx, place, func(ctx context.Context, t *tx) error {
+	var at int64
+	err := s.write(ctx, place, func(ctx context.Context, t *tx) error {
+		at = 0
 		if place != NewMission {
 			if _, _, err := head(ctx, t, owner, place); err != nil {
 				return err
 			}
 		}
-		sent, err := wasSent(ctx, t, owner, place, key)
+		sent, err := wasSent(ctx, t, owner, place, form.Key)
 		if err != nil || sent {
 			return err
 		}
 		d := t.dialect()
-		_, err = t.exec(ctx, "INSERT INTO unsent (owner_id, place, idem_key, text, updated_at) VALUES (?, ?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, place) DO UPDATE SET idem_key = excluded.idem_key, text = excluded.text, updated_at = excluded.updated_at",
-			owner, place, key, text, d.nowArg())
-		return err
+		return t.get(ctx, &at, "INSERT INTO unsent (owner_id, place, idem_key, text, updated_at) VALUES (?, ?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, place) DO UPDATE SET idem_key = excluded.idem_key, text = excluded.text, updated_at = CASE WHEN excluded.updated_at > unsent.updated_at THEN excluded.updated_at ELSE unsent.updated_at + 1 END RETURNING updated_at",
+			owner, place, form.Key, text, d.nowArg())
 	})
+	return at, err
 }
 
 // operationAt is what sends the text of a place.
@@ -64,11 +74,12 @@ func wasSent(ctx context.Context, q querier, owner, place, key string) (bool, er
 	return err == nil, err
 }
 
-// DropUnsent forgets what was typed at a place; if nothing was, nothing happens.
-// Code: unavailable.
-func (s *Store) DropUnsent(ctx context.Context, owner, place string) error {
+// DropUnsent forgets what was typed at a place, if it was kept from this form or
+// is what the form was drawn with: what another one keeps is not this one's to
+// forget. If nothing was kept, nothing happens. Code: unavailable.
+func (s *Store) DropUnsent(ctx context.Context, owner, place string, form UnsentForm) error {
 	return s.write(ctx, place, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, "DELETE FROM unsent WHERE owner_id = ? AND place = ?", owner, place)
+		_, err := t.exec(ctx, "DELETE FROM unsent WHERE owner_id = ? AND place = ? AND (idem_key = ? OR updated_at = ?)", owner, place, form.Key, form.KeptAt)
 		return err
 	})
 }

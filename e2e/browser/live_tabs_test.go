@@ -181,3 +181,34 @@ func TestLive_Drafts(t *testing.T) {
 		t.Errorf("what was sent is still a draft: %q", got)
 	}
 }
+
+// What one tab sends isn't what another one keeps; what a tab found kept is
+// dropped when it sends that.
+func TestLive_DraftsOfTwoTabs(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(1))
+	l.a.untilQuiet(l.id, "ready")
+	const thought = "a thought of the first tab"
+	kept, empty := says("#unsent-state", "Kept on the server"), "document.querySelector('#text').value === ''"
+	opened := func(want string) *tab {
+		t.Helper()
+		b := l.b.sibling()
+		b.visit(l.path())
+		if got := eval[string](b, "document.querySelector('#text').value"); got != want {
+			t.Errorf("a page that is opened now holds %q, want %q", got, want)
+		}
+		return b
+	}
+	other := opened("")
+	other.fill("#text", "what the other tab sends\n\n"+many(1))
+	other.until("the other tab's text is kept", kept)
+	l.b.fill("#text", thought)
+	l.b.until("the first tab's text is kept", kept)
+	other.press("#send-queue")
+	other.until("it is taken", empty)
+
+	third := opened(thought)
+	third.press("#send-queue")
+	third.until("it is taken", empty)
+	opened("")
+}

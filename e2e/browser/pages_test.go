@@ -81,7 +81,8 @@ func then(open func(*tab, *gallery), do func(*tab)) func(*tab, *gallery) {
 var rooms = []room{
 	{"sign in", "visitor", at("/login")},
 	{"sign in, refused", "visitor", posted(http.StatusUnauthorized, to("/login"), "email", "nobody@example.org", "password", "wrong")},
-	{"sign in, with a text that was not sent", "visitor", posted(http.StatusUnauthorized, below("ready", "/prompts"), "text", "Then look at the logs.\n\nAll of them.", "delivery", "queue")},
+	{"sign in, with a text that was not sent", "visitor", posted(http.StatusUnauthorized, below("ready", "/prompts"), "for", "usr_of_the_sender", "text", "Then look at the logs.\n\nAll of them.", "delivery", "queue")},
+	{"sign in, with an answer that was not sent", "visitor", posted(http.StatusUnauthorized, asked("waiting", 0, "/decision"), "for", "usr_of_the_sender", "message", "Not on a Friday.", "reply", "reject")},
 	{"a link that has ended", "visitor", failing(http.StatusGone, "/setup?code=wrong")},
 	{"help, signed out", "visitor", at("/help")},
 	{"the list, empty", "newcomer", at("/")},
@@ -106,6 +107,8 @@ var rooms = []room{
 	{"session, earlier entries", "", of("ready_many_calls", "?before=160")},
 	{"session, the first entries", "", of("ready_many_entries", "?before=40")},
 	{"session, an empty message", "", posted(http.StatusUnprocessableEntity, below("ready", "/prompts"), "text", "", "delivery", "queue")},
+	{"session, a limit in words", "", posted(http.StatusUnprocessableEntity, below("limit_reached", "/continuation"), "steps", "many")},
+	{"session, nothing to continue", "", posted(http.StatusConflict, below("ready", "/continuation"), "steps", "300", "wall_h", "2,5")},
 	{"session, a resolution without outcome", "", posted(http.StatusUnprocessableEntity, unknown("uncertain", "/resolution"), "evidence", "", "then", "stay")},
 	{"session, a resolution without evidence", "", posted(http.StatusUnprocessableEntity, unknown("uncertain_output", "/resolution"), "outcome", "happened", "evidence", "", "then", "stay")},
 	{"session, covered", "", then(of("waiting_two", ""), coverIt)},

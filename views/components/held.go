@@ -44,6 +44,12 @@ func heldText(s Session) string {
 // LimitField is a field for one bound of a turn or a session.
 type LimitField struct{ Name, Label, Hint, Value string }
 
+// RaiseTyped is what was typed into the field of a limit, and why it was refused.
+type RaiseTyped struct{ Value, Problem string }
+
+// Raises names the field of the limit that *continue* raises here; "": it raises none.
+func (s Session) Raises() string { return raise(s).Name }
+
 // raise is the field of the limit that ended the turn, with twice its value as an
 // offer; without a name if no limit did.
 func raise(s Session) LimitField {

@@ -95,6 +95,7 @@ func heldNotices() Section {
 	add := func(name string, one components.Session, locked bool) {
 		s.Examples = append(s.Examples, draw(name, components.HeldNotice, one, "key", locked))
 	}
+	s.Examples = append(s.Examples, draw("refused", components.HeldRefused, life("limit"), "key", components.RaiseTyped{Value: "many", Problem: "The number of steps must be a number above 0. Nothing was recorded."}))
 	add("stopped, with a message in the queue", life("stopped"), false)
 	add("the turn isn’t finished", life("failed"), false)
 	for _, limit := range []string{"steps", "wall_s", "tokens", "cost_usd"} {

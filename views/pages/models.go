@@ -70,6 +70,7 @@ type SignIn struct {
 // Draft is a text that was not sent. The form carries it; it is stored nowhere.
 type Draft struct {
 	Action, Field string // what it was meant for
+	For           string // whom its form was drawn for: nobody else is shown it
 	Text, Key     string
 	Fields        []Field // what goes along
 	Again         string  // the label of the form that sends it; "": it is only shown
@@ -83,9 +84,17 @@ const (
 	DraftMore   = "draft_more"
 )
 
-// More is what goes along with the text, and its key, as JSON.
+// Promise is what becomes of the text after the sign-in.
+func (d Draft) Promise() string {
+	if d.Again == "" {
+		return "it is shown to you, to take along when you answer again."
+	}
+	return "it is shown to you with a button that sends it."
+}
+
+// More is what goes along with the text, its key, and whose it is, as JSON.
 func (d Draft) More() (string, error) {
-	more := map[string]string{"idempotency_key": d.Key}
+	more := map[string]string{"idempotency_key": d.Key, "for": d.For}
 	for _, f := range d.Fields {
 		more[f.Name] = f.Value
 	}
@@ -223,6 +232,7 @@ type NewSession struct {
 	Key       string
 	Text      string
 	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
+	Version   int64 // of the kept text that the form was drawn with; 0: there was none
 	Workspace string
 	Agent     string
 	Preset    string
@@ -234,7 +244,9 @@ type NewSession struct {
 
 // LimitFields are the bounds that mean something for the agents that are offered.
 func (p NewSession) LimitFields() []components.LimitField {
-	fields := components.LimitFields(slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" }))
+	model := slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" })
+	typed := p.Limits["tokens"] != "" || p.Limits["cost_usd"] != "" // such an agent was offered then
+	fields := components.LimitFields(model || typed)
 	for i := range fields {
 		fields[i].Value = p.Limits[fields[i].Name]
 	}
@@ -262,6 +274,7 @@ type Session struct {
 	Queue    []components.QueuedPrompt
 	Composer components.Composer
 	Keys     SessionKeys
+	Raise    components.RaiseTyped // of a *continue* that was refused
 	Trace    components.TraceView
 
 	// The last entry that the viewer had on their screen before they left, and
@@ -467,6 +480,7 @@ type Failure struct {
 	Details   []components.Phrase
 	RequestID string
 	Text      string // what was typed, so that it isn't lost
+	Typed     []Typed
 	Resend    *Resend
 	Links     []components.Word
 }
@@ -482,6 +496,12 @@ type Resend struct {
 
 // Field is a hidden field that goes along.
 type Field struct{ Name, Value string }
+
+// Typed is what was typed into a field of one line, with what the field is called.
+type Typed struct {
+	Field
+	Label string
+}
 
 func orWord(s, word string) string {
 	if s == "" {
