@@ -401,7 +401,7 @@
     if (!s) return;
     const lost = shown === 'disconnected';
     const words = (lost ? 'Not connected: ' : '') + s.dataset.title;
-    if (document.title !== words && !document.title.startsWith('Error:')) document.title = words;
+    if (document.title !== words && !document.querySelector('#errors:not(.refusal *)')) document.title = words;
     const icon = lost ? s.dataset.iconOffline : s.dataset.icon;
     const link = $('favicon');
     if (link.getAttribute('href') !== icon) link.setAttribute('href', icon);

@@ -30,5 +30,8 @@ func (f Frame) rootAttributes() templ.Attributes {
 		out["data-pulse"] = fmt.Sprint(f.Now)
 		out["data-needs"] = fmt.Sprint(f.Needs)
 	}
+	if f.Prefix != "" {
+		out["data-prefixed"] = true // its title says already what is needed, of this one session
+	}
 	return out
 }
