@@ -142,7 +142,7 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 	if p.Frame, err = s.frame(c, "New session", "new", now); err != nil {
 		return err
 	}
-	p.Problems = problems
+	p.Problems, p.Notice = problems, pageNotice(c, noticeKept, p.KeptAt > 0)
 	agents, err := s.agents(c.UserContext())
 	if err != nil {
 		return err

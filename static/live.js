@@ -350,13 +350,19 @@
     hf.notify?.(card.id, card.matches('.card-unk') ? 'A session has something to reconcile' : 'A session needs a decision');
   }
 
+  // outcome is the entry that tells what became of a card: its own, or none.
+  function outcome(card) {
+    if (card.id !== 'held') return [...list.querySelectorAll(`li[data-of="${CSS.escape(card.id)}"]`)].at(-1);
+    const row = [...list.querySelectorAll('li[data-kind="turn.ended"], li[data-kind="continuation.requested"]')].at(-1);
+    return row?.dataset.kind === 'continuation.requested' ? row : undefined;
+  }
+
   // answered makes a card that somebody reads say what became of it: the row that
   // tells it stands in the journal by now. What was typed stays to be copied.
   function answered(card) {
     if (card.dataset.answered) return;
     card.dataset.answered = '1';
-    const rows = [...list.querySelectorAll('li[data-kind="permission.replied"], li[data-kind="permission.cancelled"], li[data-kind="call.resolved"], li[data-kind="continuation.requested"]')];
-    const row = rows.at(-1);
+    const row = outcome(card);
     const told = row?.querySelector('h3 > span')?.textContent.replace(/\s+/g, ' ').trim().replace(/\bit\b/, 'this');
     const words = told ? `${told} at ${row.querySelector('time').textContent}. ` : 'This ended or was answered. ';
     const at = document.activeElement;

@@ -14,6 +14,14 @@ func current(here bool) templ.Attributes {
 	return nil
 }
 
+// about ties words to the request or call that they are about.
+func about(id string) templ.Attributes {
+	if id == "" {
+		return nil
+	}
+	return templ.Attributes{"data-of": id}
+}
+
 // rootAttributes are what the whole page goes by.
 func (f Frame) rootAttributes() templ.Attributes {
 	out := templ.Attributes{}

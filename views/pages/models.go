@@ -38,6 +38,7 @@ type Frame struct {
 	Theme    string // light, dark, or "" as the system says
 	Icon     string // what the tab shows: "" for plain, decision, reconcile, review
 	Notice   components.Phrase
+	NoticeOf string // the request, call or attempt that it is about, if it is about one
 	SignOut  string // key of the form
 
 	Problems []components.Problem
