@@ -143,6 +143,7 @@
     box.append(...content);
     const here = hasFocus(form) || form.contains(document.activeElement) && document.activeElement.matches('button');
     form.before(box);
+    hf.reveal(form); // what it would send again
     if (here) box.focus(); else hf.sayNow(box.textContent.replace(/\s+/g, ' ').trim());
     if (field()?.form === form) keepSoon();
   }

@@ -398,6 +398,9 @@
       const same = [...to.querySelectorAll(f.tagName)].find((g) => g.name === f.name && g.type === f.type && (f.type !== 'radio' || g.value === f.value));
       if (same && f.type === 'radio') same.checked = f.checked; else if (same) same.value = f.value;
     }
+    const was = from.querySelector('form')?.dataset.key, form = to.querySelector('form');
+    if (was && form) form.dataset.key = was; // it may have been recorded under this one
+    hf.reveal(to);
   }
 
   // ---- title and icon
