@@ -416,6 +416,16 @@
     if (link.getAttribute('href') !== icon) link.setAttribute('href', icon);
   }
 
+  // Paper says as of when it is: of a page that follows its session that isn't
+  // when it was opened, but when it was last known to be what the server has.
+  window.addEventListener('beforeprint', () => {
+    render();
+    const at = $('as-of');
+    if (!at) return; // nobody's any more
+    at.dateTime = new Date(checked).toISOString();
+    setText(at, new Date(checked).toUTCString().slice(5, 25).replace(/^0/, ''));
+  });
+
   // ---- controls that need a script
 
   const hold = $('hold');

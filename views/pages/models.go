@@ -326,13 +326,6 @@ func (p Session) BlockedOnly() bool {
 	return p.S.State.Blocked != nil && p.S.State.Blocked.Cause != journal.BlockRecovery
 }
 
-// Stop is the form that confirms a stop.
-type Stop struct {
-	Frame
-	S   components.Session
-	Key string
-}
-
 // NeedsYou is the inbox.
 type NeedsYou struct {
 	Frame
