@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -28,7 +27,7 @@ func draw(c *fiber.Ctx, status int, page templ.Component) error {
 // frame is what stands around a page. now is the snapshot's time.
 func (s *Server) frame(c *fiber.Ctx, title, here string, now int64) (pages.Frame, error) {
 	f, err := s.frameFor(c.UserContext(), viewerOf(c), title, now)
-	f.Current, f.Notice = here, noticeOf(c)
+	f.Current = here
 	return f, err
 }
 
@@ -75,68 +74,6 @@ func viewerOf(c *fiber.Ctx) components.Viewer {
 		return components.Viewer{}
 	}
 	return components.Viewer{ID: id.User.ID, Email: id.User.Email}
-}
-
-// notice is what a page says after a form was taken. Only these words can be
-// asked for by an address: it carries the name of one, and a number.
-type notice string
-
-const (
-	noticeRecorded  notice = "recorded"
-	noticeAlready   notice = "already"
-	noticeWithdrawn notice = "withdrawn"
-	noticeStopping  notice = "stopping"
-	noticeStopped   notice = "stopped"
-	noticeContinued notice = "continued"
-	noticeArchived  notice = "archived"
-	noticeKept      notice = "kept"
-	noticeSaved     notice = "saved"
-	noticeNotYours  notice = "not-yours"
-)
-
-var noticeWords = map[notice]string{
-	noticeRecorded: "Recorded", noticeAlready: "Already recorded", noticeWithdrawn: "Withdrawn",
-	noticeStopping: "Stopping was asked for", noticeStopped: "The turn has ended already; nothing is left to stop",
-	noticeContinued: "The session goes on", noticeArchived: "Archived",
-	noticeKept: "Your text is kept. It was not sent", noticeSaved: "Saved",
-	noticeNotYours: "A text that somebody else had typed was not sent, and is not shown to you",
-}
-
-// noticeOf reads the notice that an address asks for; anything else is none.
-func noticeOf(c *fiber.Ctx) components.Phrase {
-	words, ok := noticeWords[notice(c.Query("notice"))]
-	if !ok {
-		return nil
-	}
-	seq, err := strconv.ParseInt(c.Query("seq"), 10, 64)
-	if err != nil || seq < 1 {
-		return components.Say(words + ".")
-	}
-	return components.Say(words+" as ", components.EntryLink(seq), ".")
-}
-
-// toSession sends the browser to a session's page with a notice.
-func toSession(c *fiber.Ctx, id string, n notice, seq int64) error {
-	to := "/sessions/" + id + "?notice=" + string(n)
-	if seq > 0 {
-		to += "&seq=" + strconv.FormatInt(seq, 10)
-	}
-	return seeOther(c, to)
-}
-
-// recordedAs finds the newest entry that says what was just recorded; 0 if it
-// isn't among the last ones any more. It is for a notice only.
-func (s *Server) recordedAs(c *fiber.Ctx, session string, says func(journal.Body) bool) int64 {
-	p, err := s.store.EventsBefore(c.UserContext(), current(c).User.ID, session, 0, 50)
-	if err != nil { // what was recorded stays so; the notice has no number then
-		return 0
-	}
-	for i := len(p.Events) - 1; i >= 0; i-- {
-		if body, err := p.Events[i].Decode(); err == nil && says(body) {
-			return p.Events[i].Seq
-		}
-	}
-	return 0
 }
 
 // showAsset serves an embedded file; its name changes with its content.

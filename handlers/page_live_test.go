@@ -120,8 +120,8 @@ func TestPageParts(t *testing.T) {
 		if got := rows(doc); len(got) != windowSize || got[len(got)-1] != 59 || doc.Find("#earlier a").AttrOr("href", "") != "/sessions/"+r.Session+"?before=10#journal" {
 			t.Errorf("before 60 came %v", got)
 		}
-		doc, a := ask("?notice=recorded&seq=7")
-		if len(rows(doc)) != 0 || a.header.Get("X-Holdfast-Said") != "Recorded as entry #0007." {
+		doc, a := ask("?notice=recorded&seq=2")
+		if len(rows(doc)) != 0 || a.header.Get("X-Holdfast-Said") != "Recorded as entry #0002: your message." {
 			t.Errorf("after a form: %v, %q", rows(doc), a.header.Get("X-Holdfast-Said"))
 		}
 	})
@@ -338,7 +338,7 @@ func TestPulseAndSettings(t *testing.T) {
 			t.Errorf("mallory got %s", got)
 		}
 		b := w.tab(t, w.alice)
-		b.open("/settings").page().submit(`[data-testid="settings-form"]`, vals("keys", "off", "theme", "dark", "announce", "off")).follow().page().want(http.StatusOK, "Saved.")
+		b.open("/settings").page().submit(`[data-testid="settings-form"]`, vals("keys", "off", "theme", "dark", "announce", "off")).follow().page().want(http.StatusOK, "Your settings are saved.")
 		if root := b.doc.Find("html"); root.AttrOr("data-theme", "") != "dark" || root.AttrOr("data-keys", "") != "off" {
 			t.Error("the page doesn't follow the settings")
 		}

@@ -134,5 +134,9 @@ func (s *Server) submitAttemptResolution(c *fiber.Ctx) error {
 			return herr
 		})
 	}
-	return toSession(c, attempt.SessionID, noticeRecorded, 0)
+	seq := s.recordedAs(c, attempt.SessionID, func(b journal.Body) bool {
+		resolved, ok := b.(*journal.AttemptResolved)
+		return ok && resolved.AttemptID == id
+	})
+	return toSession(c, attempt.SessionID, noticeRecorded, seq)
 }

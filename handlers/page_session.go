@@ -85,8 +85,9 @@ func (s *Server) sendParts(c *fiber.Ctx, id string) error {
 	case after >= 0:
 		return draw(c, http.StatusOK, pages.SessionRows(p))
 	}
-	if said := noticeOf(c); len(said) > 0 {
-		c.Set("X-Holdfast-Said", said.String())
+	if says, of := s.sessionNotice(c, &snap); len(says) > 0 {
+		c.Set("X-Holdfast-Said", says.String())
+		c.Set("X-Holdfast-Of", of)
 	}
 	return draw(c, http.StatusOK, pages.SessionParts(p))
 }
@@ -105,7 +106,8 @@ func (s *Server) sessionPage(c *fiber.Ctx, id string, before int64) (pages.Sessi
 	if err != nil {
 		return p, err
 	}
-	p.Window, p.Current, p.Notice = before, "sessions", noticeOf(c)
+	p.Window, p.Current = before, "sessions"
+	p.Notice, p.NoticeOf = s.sessionNotice(c, &snap)
 	markAway(&p, &snap)
 	return p, nil
 }
@@ -356,7 +358,11 @@ func (s *Server) redrawContinuation(c *fiber.Ctx, id string, f form, problem err
 // continuedByViewer reports whether the turn that is open was continued already.
 func (s *Server) continuedByViewer(c *fiber.Ctx, id string) bool {
 	one, err := s.store.Session(c.UserContext(), current(c).User.ID, id)
-	return err == nil && one.State.TurnOpen() && one.State.Turn.Cause == journal.CauseContinuation
+	return err == nil && continued(&one)
+}
+
+func continued(one *store.Session) bool {
+	return one.State.TurnOpen() && one.State.Turn.Cause == journal.CauseContinuation
 }
 
 // submitArchive: POST /sessions/:id/archive.

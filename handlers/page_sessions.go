@@ -50,6 +50,7 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	f.Notice = pageNotice(c, noticeNotYours, true) // the sign-in that led here has said nothing else
 	p := pages.Sessions{
 		Frame: f, Items: each(list, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
 		State: string(q.State), Query: q.Text, Filtered: q.State != "" || q.Text != "" || q.Group != "", Later: q.Cursor != "",
@@ -142,7 +143,7 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 	if p.Frame, err = s.frame(c, "New session", "new", now); err != nil {
 		return err
 	}
-	p.Problems = problems
+	p.Problems, p.Notice = problems, pageNotice(c, noticeKept, p.KeptAt > 0)
 	agents, err := s.agents(c.UserContext())
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@
     if (taken || (refusal && res.status < 500 && ![401, 409, 429].includes(res.status))) delete form.dataset.key; // it is known what became of it
     if (taken) {
       const whole = res.ok && res.headers.get('X-Holdfast-Head');
-      settled(form, body, whole ? res.headers.get('X-Holdfast-Said') || 'Recorded.' : 'Recorded. What came of it will show here.', whole ? html : '');
+      settled(form, body, whole ? res.headers.get('X-Holdfast-Said') || 'Recorded.' : 'Recorded. What came of it will show here.', whole ? html : '', res.headers.get('X-Holdfast-Of') || '');
       if (!whole) hf.source()?.wake();
       return;
     }
@@ -92,7 +92,7 @@
     return !at || at === document.body || (form.contains(at) && !at.matches('textarea'));
   }
 
-  function settled(form, sent, said, html) {
+  function settled(form, sent, said, html, of) {
     const card = form.closest('.card, .notice, li');
     const writes = document.activeElement?.matches('textarea') && form.contains(document.activeElement);
     const here = hasFocus(form) || (writes && document.activeElement.value.replace(/\r?\n/g, '\r\n') === sent.get(document.activeElement.name)?.replace(/\r?\n/g, '\r\n'));
@@ -112,7 +112,7 @@
     if (form.closest('.queue')) card?.remove();
     form.closest('#needs-list > *')?.remove(); // it is answered: by this form
     if (html) hf.swapParts(html, true);
-    $('flash').replaceChildren(notice('ok', said));
+    $('flash').replaceChildren(notice('ok', said, of));
     hf.say(said);
     if (here) focusAfter(form, card);
   }
@@ -127,10 +127,12 @@
     (next || $('needs'))?.focus();
   }
 
-  function notice(kind, words) {
+  // notice ties the words to the request or call that they are about.
+  function notice(kind, words, of) {
     const p = document.createElement('p');
     p.className = 'notice ' + kind;
     p.dataset.testid = 'notice';
+    if (of) p.dataset.of = of;
     p.textContent = words;
     return p;
   }
@@ -145,6 +147,7 @@
     box.append(...content);
     const here = hasFocus(form) || form.contains(document.activeElement) && document.activeElement.matches('button');
     form.before(box);
+    hf.reveal(form); // what it would send again
     if (here) box.focus(); else hf.sayNow(box.textContent.replace(/\s+/g, ' ').trim());
     if (field()?.form === form) keepSoon();
   }

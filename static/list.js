@@ -10,6 +10,15 @@
   const changes = $('changes');
   let known = Number(pulse.dataset.needs || 0);
 
+  // number puts the count before the title. It takes away only what it has put
+  // there itself: a session may be called anything.
+  let own = '';
+  function number(n) {
+    const bare = own && document.title.startsWith(own) ? document.title.slice(own.length) : document.title;
+    own = n ? `(${n}) ` : '';
+    if (document.title !== own + bare) document.title = own + bare;
+  }
+
   async function ask() {
     const now = await window.holdfast.pulse();
     if (!now) return;
@@ -19,7 +28,7 @@
       if (count.textContent !== String(now.needs)) count.textContent = String(now.needs);
       const link = $('favicon');
       if (link && now.icon && link.getAttribute('href') !== now.icon) link.setAttribute('href', now.icon);
-      document.title = document.title.replace(/^(\(\d+\) )?/, now.needs ? `(${now.needs}) ` : '');
+      if (!pulse.hasAttribute('data-prefixed')) number(now.needs);
     }
     if (now.needs > known) window.holdfast?.notify?.('holdfast-needs', 'A session needs you');
     known = now.needs;

@@ -350,13 +350,19 @@
     hf.notify?.(card.id, card.matches('.card-unk') ? 'A session has something to reconcile' : 'A session needs a decision');
   }
 
+  // outcome is the entry that tells what became of a card: its own, or none.
+  function outcome(card) {
+    if (card.id !== 'held') return [...list.querySelectorAll(`li[data-of="${CSS.escape(card.id)}"]`)].at(-1);
+    const row = [...list.querySelectorAll('li[data-kind="turn.ended"], li[data-kind="continuation.requested"]')].at(-1);
+    return row?.dataset.kind === 'continuation.requested' ? row : undefined;
+  }
+
   // answered makes a card that somebody reads say what became of it: the row that
   // tells it stands in the journal by now. What was typed stays to be copied.
   function answered(card) {
     if (card.dataset.answered) return;
     card.dataset.answered = '1';
-    const rows = [...list.querySelectorAll('li[data-kind="permission.replied"], li[data-kind="permission.cancelled"], li[data-kind="call.resolved"], li[data-kind="continuation.requested"]')];
-    const row = rows.at(-1);
+    const row = outcome(card);
     const told = row?.querySelector('h3 > span')?.textContent.replace(/\s+/g, ' ').trim().replace(/\bit\b/, 'this');
     const words = told ? `${told} at ${row.querySelector('time').textContent}. ` : 'This ended or was answered. ';
     const at = document.activeElement;
@@ -392,6 +398,9 @@
       const same = [...to.querySelectorAll(f.tagName)].find((g) => g.name === f.name && g.type === f.type && (f.type !== 'radio' || g.value === f.value));
       if (same && f.type === 'radio') same.checked = f.checked; else if (same) same.value = f.value;
     }
+    const was = from.querySelector('form')?.dataset.key, form = to.querySelector('form');
+    if (was && form) form.dataset.key = was; // it may have been recorded under this one
+    hf.reveal(to);
   }
 
   // ---- title and icon
@@ -401,11 +410,21 @@
     if (!s) return;
     const lost = shown === 'disconnected';
     const words = (lost ? 'Not connected: ' : '') + s.dataset.title;
-    if (document.title !== words && !document.title.startsWith('Error:')) document.title = words;
+    if (document.title !== words && !document.querySelector('#errors:not(.refusal *)')) document.title = words;
     const icon = lost ? s.dataset.iconOffline : s.dataset.icon;
     const link = $('favicon');
     if (link.getAttribute('href') !== icon) link.setAttribute('href', icon);
   }
+
+  // Paper says as of when it is: of a page that follows its session that isn't
+  // when it was opened, but when it was last known to be what the server has.
+  window.addEventListener('beforeprint', () => {
+    render();
+    const at = $('as-of');
+    if (!at) return; // nobody's any more
+    at.dateTime = new Date(checked).toISOString();
+    setText(at, new Date(checked).toUTCString().slice(5, 25).replace(/^0/, ''));
+  });
 
   // ---- controls that need a script
 

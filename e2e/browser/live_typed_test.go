@@ -128,3 +128,75 @@ func TestLive_TypedEvidence(t *testing.T) {
 		t.Errorf("%d words are recorded, want the one that was sent", n)
 	}
 }
+
+// A note in a card is there again after its page was left or loaded again, where it
+// can be seen; not after it was sent, and not after a sign-out.
+// proves OWN-1
+func TestLive_TypedAndLoadedAgain(t *testing.T) {
+	t.Parallel()
+	l, first, second := twoAsked(t)
+	b := l.b
+	const text = "only after the backup"
+	seen := "document.querySelector(" + quote(first+" textarea") + ")?.value === " + quote(text) + " && " + has(first+" textarea") + ".checkVisibility()"
+
+	b.noteOn(first, text)
+	b.leaving(b.reload)
+	b.until("the note is there again, to be seen", seen)
+	b.leaving(func() { b.visit("/help") })
+	b.visit(l.path())
+	b.until("the note is there again, to be seen", seen)
+	l.wantLive()
+
+	b.press(first + ` button[value="once"]`)
+	b.until("the note is in the journal", says(sel("journal"), text))
+	b.leaving(b.reload)
+	b.until("the other card is there", has(second))
+	if eval[bool](b, has(sel("typed-left"))+" || Object.values(sessionStorage).some(v => v.includes("+quote(text)+"))") {
+		t.Error("what was sent is kept still")
+	}
+
+	b.noteOn(second, text)
+	b.leaving(b.reload) // it is kept, and stands in its form again
+	b.visit("/permissions/" + second[1:])
+	b.noteOn(second, text)
+	b.signOutIn(b)
+	if eval[bool](b, keeps(text)) {
+		t.Errorf("what was typed is left to another:\n%s", b.text("body"))
+	}
+	b.signInHere(l.w.email)
+	b.visit(l.path())
+	b.until("the form is empty", has(second+" textarea")+"?.value === ''")
+}
+
+// What would be sent is never folded away: not in a card that took the place of
+// another, and not after a refusal.
+func TestLive_TypedIsSeen(t *testing.T) {
+	t.Parallel()
+	l, first, _ := twoAsked(t)
+	b := l.b
+	b.allow("status of 503", "net::ERR_")
+	const text = "only after the backup"
+	is := has(first+" textarea") + "?.value === " + quote(text)
+	seen := is + " && " + has(first+" textarea") + ".checkVisibility()"
+	fold := func() {
+		b.press(first + " summary")
+		b.until("it is folded", is+" && !"+has(first+" textarea")+".checkVisibility()")
+	}
+
+	b.noteOn(first, text)
+	fold()
+	eval[bool](b, `(async () => {
+		const html = await (await fetch(location.pathname, {headers: {'HX-Request': 'true'}})).text();
+		holdfast.swapParts(html.replaceAll(/data-version="[^"]*"/g, 'data-version="other"'));
+		return true;
+	})()`)
+	b.until("the change is offered", has(first+" .outdated"))
+	b.press(first + " .outdated button")
+	b.until("the new card shows what is in it", seen+" && !"+has(first+" .outdated"))
+
+	fold()
+	l.p.answer503()
+	b.press(first + ` button[value="once"]`)
+	b.until("the refusal shows what it is about", seen+" && "+has(first+" "+refusal))
+	l.p.pass()
+}

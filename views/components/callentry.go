@@ -44,7 +44,7 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return Entry{Icon: "server", Title: title, Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
 	case *journal.CallResolved:
-		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+VerdictText(b.Outcome)), Note: Say(thenText(b.Then))}
+		e := Entry{Icon: "person", Of: b.CallID, Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+VerdictText(b.Outcome)), Note: Say(thenText(b.Then))}
 		e.prose(b.Evidence)
 		return e, true
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"holdfast/journal"
 )
 
@@ -43,6 +45,15 @@ type Entry struct {
 	Live   *LiveOutput // of the call that this entry started
 	Piece  bool        // a piece of output: a row without anything to read, since its call's box shows it
 	Raw    string      // of an event that this build doesn't know
+	Of     string      // the request, call or attempt whose card this entry answers
+}
+
+// of ties a row to the card that it answers: a script tells by it what became of the card.
+func (e Entry) of() templ.Attributes {
+	if e.Of == "" {
+		return nil
+	}
+	return templ.Attributes{"data-of": e.Of}
 }
 
 // EntryID is the id of an entry's row.
@@ -333,11 +344,11 @@ func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 			did = " allowed it, and what is like it"
 		case journal.ReplyOnce:
 		}
-		e := Entry{Icon: "person", Title: Say(d.whoDid(b.By) + did), Note: Say(Link("/permissions/"+b.ID, "Read the request"))}
+		e := Entry{Icon: "person", Of: b.ID, Title: Say(d.whoDid(b.By) + did), Note: Say(Link("/permissions/"+b.ID, "Read the request"))}
 		e.prose(b.Message)
 		return e, true
 	case *journal.PermissionCancelled:
-		return Entry{Class: "minor", Icon: "ask", Title: Say("A request ended without an answer"), Note: Say(b.Reason)}, true
+		return Entry{Class: "minor", Icon: "ask", Of: b.ID, Title: Say("A request ended without an answer"), Note: Say(b.Reason)}, true
 	}
 	return Entry{}, false
 }
@@ -364,7 +375,7 @@ func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
 		if b.Outcome == journal.AttemptAbandon {
 			did = " gave the request up"
 		}
-		return Entry{Icon: "person", Title: Say(d.whoDid(b.By) + did), Note: Say(thenText(b.Then))}, true
+		return Entry{Icon: "person", Of: b.AttemptID, Title: Say(d.whoDid(b.By) + did), Note: Say(thenText(b.Then))}, true
 	}
 	return Entry{}, false
 }

@@ -407,9 +407,19 @@ func (s Session) Stoppable() bool {
 }
 
 // Archivable reports whether the session can be closed.
-func (s Session) Archivable() bool {
+func (s Session) Archivable() bool { return s.archivable() && len(s.State.Admitted) == 0 }
+
+// ArchiveWaits reports whether nothing but messages that would never be delivered
+// keeps the session from being closed.
+func (s Session) ArchiveWaits() bool { return s.archivable() && len(s.State.Admitted) > 0 }
+
+func (s Session) archivable() bool {
 	return !s.State.Archived && !s.State.TurnOpen() && s.Claim == nil && s.State.Unknowns() == 0
 }
+
+// Resting reports whether a turn is open and nothing of it is being done: stopping
+// it then ends it at once, in whichever way that is asked for (COO-4).
+func (s Session) Resting() bool { return s.State.TurnOpen() && s.Claim == nil && !s.State.Adopts() }
 
 // Continuable reports whether *continue* would be taken (PRO-6).
 func (s Session) Continuable() bool {

@@ -104,12 +104,24 @@ func TestSession_Actions(t *testing.T) {
 	rows := readings(t)
 	for name, want := range map[string]struct{ stop, archive, goOn bool }{
 		"idle": {false, true, false}, "running": {true, false, false}, "waiting": {true, false, false}, "stopping": {true, false, false},
-		"stopping now": {false, false, false}, "uncertain": {true, false, false}, "stopped": {false, true, true}, "limit": {false, true, true},
+		"stopping now": {false, false, false}, "uncertain": {true, false, false}, "stopped": {false, false, true}, "limit": {false, true, true},
 		"ready": {false, true, false}, "closed": {false, false, false}, "blocked": {true, false, false},
 	} {
 		s := rows[name].Session
 		if s.Stoppable() != want.stop || s.Archivable() != want.archive || s.Continuable() != want.goOn {
 			t.Errorf("%s: stop %v archive %v continue %v, want %+v", name, s.Stoppable(), s.Archivable(), s.Continuable(), want)
+		}
+	}
+}
+
+// Archiving is offered only where it would be taken: messages that wait are withdrawn first.
+func TestSession_ArchiveWaitsForMessages(t *testing.T) {
+	t.Parallel()
+	s := readings(t)["stopped"].Session
+	for n, want := range map[int][2]bool{0: {true, false}, 1: {false, true}} {
+		s.State.Admitted = make([]journal.Waiting, n)
+		if got := [2]bool{s.Archivable(), s.ArchiveWaits()}; got != want {
+			t.Errorf("with %d messages it is offered, or said to wait: %v, want %v", n, got, want)
 		}
 	}
 }

@@ -14,6 +14,14 @@ func current(here bool) templ.Attributes {
 	return nil
 }
 
+// about ties words to the request or call that they are about.
+func about(id string) templ.Attributes {
+	if id == "" {
+		return nil
+	}
+	return templ.Attributes{"data-of": id}
+}
+
 // rootAttributes are what the whole page goes by.
 func (f Frame) rootAttributes() templ.Attributes {
 	out := templ.Attributes{}
@@ -29,6 +37,9 @@ func (f Frame) rootAttributes() templ.Attributes {
 	if f.Viewer.ID != "" && f.Now > 0 {
 		out["data-pulse"] = fmt.Sprint(f.Now)
 		out["data-needs"] = fmt.Sprint(f.Needs)
+	}
+	if f.Prefix != "" {
+		out["data-prefixed"] = true // its title says already what is needed, of this one session
 	}
 	return out
 }

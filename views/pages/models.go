@@ -38,6 +38,7 @@ type Frame struct {
 	Theme    string // light, dark, or "" as the system says
 	Icon     string // what the tab shows: "" for plain, decision, reconcile, review
 	Notice   components.Phrase
+	NoticeOf string // the request, call or attempt that it is about, if it is about one
 	SignOut  string // key of the form
 
 	Problems []components.Problem
@@ -336,13 +337,6 @@ func (p Session) NothingNeeded() string {
 // BlockedOnly reports a block that the owner can't lift by *continue*.
 func (p Session) BlockedOnly() bool {
 	return p.S.State.Blocked != nil && p.S.State.Blocked.Cause != journal.BlockRecovery
-}
-
-// Stop is the form that confirms a stop.
-type Stop struct {
-	Frame
-	S   components.Session
-	Key string
 }
 
 // NeedsYou is the inbox.
