@@ -150,7 +150,7 @@ func (s *Server) endedSignIn(c *fiber.Ctx) *pages.EndedSignIn {
 	if id == "" {
 		return nil
 	}
-	running, _, err := s.store.Sessions(ctx, id, store.SessionQuery{Group: store.GroupRunning, Limit: listMax})
+	running, _, err := s.store.Sessions(ctx, id, store.SessionQuery{Group: journal.GroupRunning, Limit: listMax})
 	if err != nil {
 		return nil
 	}

@@ -78,6 +78,9 @@ func (s *Session) Execution() (journal.ExecutionState, int64) {
 	return s.State.Execution(s.Claim, s.Now)
 }
 
+// Group is where a list puts the session.
+func (s *Session) Group() journal.Group { return s.State.Group(s.Claim, s.Now) }
+
 // CreateSession makes a session, with its first prompt if there is one, in one
 // transaction under one key (ADM-6). A replay gives the first answer.
 // Codes: unprocessable (key used otherwise, ADM-4; bad text; something that would
@@ -293,7 +296,7 @@ func loadSession(ctx context.Context, q querier, owner, id string) (Session, err
 type SessionQuery struct {
 	State      journal.ExecutionState
 	Needs      bool // only those that need their owner
-	Group      SessionGroup
+	Group      journal.Group
 	Text       string // in titles and prompts, in any case
 	NeedsFirst bool   // those that need their owner first, then the latest; else the newest first
 	Cursor     string // what the last page gave
@@ -306,7 +309,10 @@ const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR
 	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched')" +
 	" AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.session_id = s.id AND a.state IN ('prepared', 'dispatched', 'receiving')) THEN s.base ELSE 'running' END"
 
-const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base IN ('queued', 'running') THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
+// needsRank is State.Group in SQL: the place in journal.Groups. The same test compares the two.
+const needsRank = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN 0" +
+	" WHEN s.base IN ('stopping', 'running', 'retrying', 'queued') OR (c.session_id IS NOT NULL AND s.base <> 'closed') THEN 1" +
+	" WHEN s.needs = 'review' THEN 2 ELSE 3 END"
 
 // Who waits longest for their owner comes first; elsewhere the latest does.
 const needsOrder = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN s.updated_at ELSE -s.updated_at END"
@@ -376,7 +382,7 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 	if f.Needs {
 		add("s.needs <> 'none'")
 	}
-	if i := slices.Index(sessionGroups, f.Group); i >= 0 {
+	if i := slices.Index(journal.Groups(), f.Group); i >= 0 {
 		add(needsRank+" = ?", i)
 	}
 	if f.Text != "" {
