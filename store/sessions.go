@@ -295,7 +295,6 @@ func loadSession(ctx context.Context, q querier, owner, id string) (Session, err
 // SessionQuery filters a list of sessions.
 type SessionQuery struct {
 	State      journal.ExecutionState
-	Needs      bool // only those that need their owner
 	Group      journal.Group
 	Text       string // in titles and prompts, in any case
 	NeedsFirst bool   // those that need their owner first, then the latest; else the newest first
@@ -378,9 +377,6 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 	}
 	if f.State != "" {
 		add(fmt.Sprintf(executionSQL, d.now())+" = ?", d.nowArg(), string(f.State))
-	}
-	if f.Needs {
-		add("s.needs <> 'none'")
 	}
 	if i := slices.Index(journal.Groups(), f.Group); i >= 0 {
 		add(needsRank+" = ?", i)
