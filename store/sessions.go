@@ -256,7 +256,7 @@ const (
 		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, " +
 		"w.host AS w_host, w.pid AS w_pid, " +
 		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, " +
-		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched') AS kept, "
+		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched' AND (p.execution_id = s.execution_id OR k.adopted_by = p.state_folder_id)) AS kept, "
 	viewFrom = " AS now FROM session s LEFT JOIN claim c ON c.session_id = s.id LEFT JOIN worker w ON w.id = c.worker_id "
 )
 
