@@ -49,7 +49,7 @@ const (
 	receiptMembers = "id session_id admitted_seq promoted_seq delivery state replayed created_at"
 	eventMembers   = "id session_id seq kind version time actor execution_id data"
 	requestMembers = "id session_id tool permission resources always digest metadata state asked_at expires_at answered"
-	callMembers    = "id session_id tool input effect state resolution exit_code output_bytes allowed_by dispatched_at adopted_at ended_at"
+	callMembers    = "id session_id tool input effect state resolution exit_code output_bytes allowed_by dispatched_at adopted_at ended_at ran_ms"
 )
 
 func TestSessions_Shape(t *testing.T) {

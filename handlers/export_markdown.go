@@ -251,8 +251,8 @@ func (d *document) commands(ctx context.Context) error {
 		}
 		if c.DispatchedAt > 0 {
 			d.say(" Dispatched %s", timeJSON(c.DispatchedAt))
-			if c.EndedAt > 0 && !c.NeverRan() {
-				d.say(", for %s", components.Took(c.EndedAt-c.DispatchedAt))
+			if c.RanMS != nil {
+				d.say(", for %s", components.Took(*c.RanMS))
 			}
 			d.say(".")
 		}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -432,6 +433,42 @@ func TestExport_AdoptedCall(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), name) {
 				t.Errorf("%q isn't in the export:\n%s", name, out.String())
+			}
+		}
+	})
+}
+
+// A command that ended while nobody followed it has no duration but the one that
+// its own record gives, in the page of the call as in both exports.
+func TestPages_DurationOfWhatNobodySawEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const began, ran = 1_790_000_000_000, 90_000
+		for name, tt := range map[string]struct {
+			settled journal.CallSettled
+			took    string // "": not known
+		}{
+			"by a record without times": {journal.CallSettled{State: journal.CallSucceeded}, ""},
+			"ended by its shim":         {journal.CallSettled{State: journal.CallCancelled, Reason: "orphaned"}, ""},
+			"by a record with times":    {journal.CallSettled{State: journal.CallFailed, StartedAt: began, EndedAt: began + ran}, "1 min"},
+		} {
+			w.store.Skew(0)
+			r := w.run(t, w.alice)
+			id := r.MustSpooled(t, w.store, journal.EffectEffect)
+			w.store.Skew(2 * time.Hour)
+			storetest.MustFind(t, w.store, r.Claim, map[string]store.Found{id: {Settled: &tt.settled}})
+			page := w.tab(t, w.alice).open("/calls/" + id).page().want(http.StatusOK).main()
+			var out bytes.Buffer
+			if err := ExportMarkdown(t.Context(), &out, w.store, r.Owner, r.Session); err != nil {
+				t.Fatal(err)
+			}
+			row := w.tab(t, w.alice).open("/sessions/" + r.Session).page().doc.Find(`li[data-kind="call.settled"]`).Text()
+			for where, text := range map[string]string{"page": page, "journal": row, "export": out.String()} {
+				if strings.Contains(text, "2 h") || (tt.took != "" && !strings.Contains(text, tt.took)) {
+					t.Errorf("%s: the %s says another duration than %q: %s", name, where, tt.took, text)
+				}
+			}
+			if tt.took == "" && (!strings.Contains(page, "Recorded") || strings.Contains(page, ", after ")) {
+				t.Errorf("%s: the page says when it ended: %s", name, page)
 			}
 		}
 	})

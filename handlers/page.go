@@ -39,7 +39,11 @@ func (s *Server) frameFor(ctx context.Context, v components.Viewer, title string
 	if err != nil {
 		return f, err
 	}
-	f.Needs = needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked]
+	for need, n := range needs {
+		if need.Urgent() {
+			f.Needs += n
+		}
+	}
 	f.Icon = iconOf(needs)
 	pref, err := s.store.Preferences(ctx, v.ID)
 	f.KeysOff, f.Announce, f.Theme = pref.KeysOff, pref.Announce, pref.Theme

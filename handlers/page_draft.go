@@ -168,9 +168,9 @@ func (s *Server) endedSignIn(c *fiber.Ctx) *pages.EndedSignIn {
 	if id == "" {
 		return nil
 	}
-	running, _, err := s.store.Sessions(ctx, id, store.SessionQuery{Group: store.GroupRunning, Limit: listMax})
+	counts, err := s.store.SessionCounts(ctx, id)
 	if err != nil {
 		return nil
 	}
-	return &pages.EndedSignIn{At: old.Deadline(loaded).UnixMilli(), Running: len(running)}
+	return &pages.EndedSignIn{At: old.Deadline(loaded).UnixMilli(), Running: counts[journal.GroupRunning]}
 }

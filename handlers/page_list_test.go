@@ -118,3 +118,27 @@ func TestPages_TwoPermissionsOfACommand(t *testing.T) {
 		}
 	}
 }
+
+// What has no room in the inbox is counted, and is found from there; the oldest have it.
+func TestPages_InboxRest(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.start(t, w.alice, "go")
+		call := store.NewID("call")
+		storetest.MustAppend(t, w.store, r.Claim, "", r.propose(call, "make deploy"))
+		var asks []journal.Body
+		for range store.MaxInbox + 50 {
+			asks = append(asks, storetest.Ask(store.NewID("per"), call))
+		}
+		storetest.MustAppend(t, w.store, r.Claim, journal.PhaseSafe, asks...)
+		r.park()
+		b := w.tab(t, w.alice).open("/needs-you").page().want(http.StatusOK, "150 things to answer in 1 session, oldest first", "These are the oldest 100 of 150 decisions. All of them: the sessions that need you.")
+		if n := b.doc.Find(`[data-testid="inbox-row"]`).Length(); n != store.MaxInbox {
+			t.Errorf("%d rows", n)
+		}
+		rest := b.doc.Find(`[data-testid="inbox-rest"] a`).AttrOr("href", "")
+		b.open(rest).page().want(http.StatusOK)
+		if b.doc.Find(`[data-testid="session-row"]`).Length() != 1 {
+			t.Errorf("%s doesn't lead to the rest", rest)
+		}
+	})
+}

@@ -14,131 +14,88 @@ import (
 	"holdfast/views/pages"
 )
 
-// inboxMax bounds each kind of thing in the inbox.
-const inboxMax = 100
-
 // showNeedsYou: GET /needs-you, over all sessions, oldest first.
 func (s *Server) showNeedsYou(c *fiber.Ctx) error {
-	now, err := s.store.Now(c.UserContext())
+	list, err := s.store.Inbox(c.UserContext(), current(c).User.ID)
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(c, "Needs you", "needs", now)
+	f, err := s.frame(c, "Needs you", "needs", list.Now)
 	if err != nil {
 		return err
 	}
-	p := pages.NeedsYou{Frame: f}
-	if err := s.fillInbox(c.UserContext(), &p); err != nil {
-		return err
-	}
-	return draw(c, http.StatusOK, pages.NeedsYouPage(p))
+	return draw(c, http.StatusOK, pages.NeedsYouPage(newInbox(f, &list)))
 }
 
-func (s *Server) fillInbox(ctx context.Context, p *pages.NeedsYou) error {
-	v := p.Viewer
-	list, next, err := s.store.Sessions(ctx, v.ID, store.SessionQuery{Needs: true, Limit: inboxMax})
-	if err != nil {
-		return err
-	}
-	in := inbox{s: s, page: p, sessions: map[string]components.Session{}}
-	p.More = next != ""
-	for i := range list {
-		one := sessionView(&list[i], v)
-		in.sessions[one.ID] = one
-		in.addSession(one)
-	}
-	requests, more, err := s.store.Requests(ctx, v.ID, store.RequestQuery{State: journal.RequestPending, Limit: inboxMax})
-	if err != nil {
-		return err
-	}
-	p.More = p.More || more != ""
-	for _, r := range requests {
-		if err := in.addRequest(ctx, r); err != nil {
-			return err
-		}
-	}
-	components.NumberCards(in.cards...)
-	unknown, err := s.store.UnknownCalls(ctx, v.ID, inboxMax)
-	if err != nil {
-		return err
-	}
-	for _, call := range unknown {
-		if err := in.addCall(ctx, call); err != nil {
-			return err
-		}
-	}
+// newInbox is the page of what waits.
+func newInbox(f pages.Frame, list *store.Inbox) pages.NeedsYou {
+	in := inbox{page: pages.NeedsYou{Frame: f, Things: list.Count.Open(), Running: list.Running, Latest: list.Latest}, list: list}
+	in.addDecisions()
+	in.addReconciles()
+	in.addMissing()
+	p := &in.page
 	slices.SortStableFunc(p.Open, func(a, b pages.InboxItem) int { return cmp.Compare(a.Since, b.Since) })
-	running, _, err := s.store.Sessions(ctx, v.ID, store.SessionQuery{State: journal.StateRunning, Limit: inboxMax})
-	p.Running = len(running)
-	for i := range running {
-		p.Latest = max(p.Latest, running[i].UpdatedAt)
-	}
-	return err
+	p.Ready = each(list.Ready, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) })
+	p.ReadyRest = pages.InboxRest{What: "session", Shown: len(p.Ready), Of: list.Count.Ready}
+	return *p
 }
 
 // inbox gathers what waits for the viewer.
 type inbox struct {
-	s        *Server
-	page     *pages.NeedsYou
-	sessions map[string]components.Session
-	cards    []*components.DecisionCard
+	page pages.NeedsYou
+	list *store.Inbox
 }
 
-func (in *inbox) session(ctx context.Context, id string) (components.Session, error) {
-	if one, ok := in.sessions[id]; ok {
-		return one, nil
+func (in *inbox) session(id string) components.Session {
+	one := in.list.Sessions[id]
+	return sessionView(&one, in.page.Viewer)
+}
+
+// rest says that there is more of a kind than is shown.
+func (in *inbox) rest(what string, shown, of int) {
+	if of > shown {
+		in.page.Rest = append(in.page.Rest, pages.InboxRest{What: what, Shown: shown, Of: of})
 	}
-	one, err := in.s.store.Session(ctx, in.page.Viewer.ID, id)
-	in.sessions[id] = sessionView(&one, in.page.Viewer)
-	return in.sessions[id], err
 }
 
-// addSession adds what a session as a whole waits for.
-func (in *inbox) addSession(one components.Session) {
-	switch {
-	case one.State.Needs() == journal.NeedsReview:
-		in.page.Ready = append(in.page.Ready, one)
-	case one.State.Blocked != nil && one.State.Base == journal.StateBlocked:
+func (in *inbox) addDecisions() {
+	var cards []*components.DecisionCard
+	for _, r := range in.list.Decisions {
+		card := components.NewDecisionCard(r, nil, in.page.Now, newKey())
+		cards = append(cards, &card)
 		in.page.Open = append(in.page.Open, pages.InboxItem{
-			Kind: components.Reading{Key: "blocked", Words: one.Execution().Words, Icon: "hold", Tone: components.ToneAsk}, Session: one,
+			Kind: components.Reading{Key: "decision", Words: "Decision: " + card.Asks(), Icon: "ask", Tone: components.ToneAsk}, Session: in.session(r.SessionID), Since: r.AskedAt,
+			Card: &card, Text: card.Payload.Title(), Href: card.Path(), Action: "Read and answer",
+		})
+	}
+	components.NumberCards(cards...)
+	in.rest("decision", len(cards), in.list.Count.Decisions)
+}
+
+func (in *inbox) addReconciles() {
+	for _, u := range in.list.Reconciles {
+		one := in.session(u.SessionID)
+		item := pages.InboxItem{
+			Kind: components.Reading{Key: "reconcile", Words: "Reconcile", Icon: "unk", Tone: components.ToneUnk}, Session: one, Since: u.Since,
+			Text: "A request to the model", Href: one.Path() + "#" + u.AttemptID, Action: "Check and record",
+		}
+		if u.Call != nil {
+			item.Text, item.Href = components.NewCallTitle(u.Call.Tool, components.CallPayload(u.Call)), components.CallPath(u.Call.ID)
+		}
+		in.page.Open = append(in.page.Open, item)
+	}
+	in.rest("unknown outcome", len(in.list.Reconciles), in.list.Count.Reconciles)
+}
+
+func (in *inbox) addMissing() {
+	for i := range in.list.Missing {
+		one := sessionView(&in.list.Missing[i], in.page.Viewer)
+		in.page.Open = append(in.page.Open, pages.InboxItem{
+			Kind: components.Reading{Key: "blocked", Words: one.Missing(), Icon: "hold", Tone: components.ToneAsk}, Session: one,
 			Since: one.State.BaseSince, Text: components.Line(one.State.Blocked.Detail, 160), Href: one.Path() + "#needs", Action: "See what is missing",
 		})
 	}
-	for _, id := range one.State.UnknownAttempts {
-		in.page.Open = append(in.page.Open, pages.InboxItem{
-			Kind: reconcileMark(), Session: one, Since: one.State.BaseSince, Text: "A request to the model", Href: one.Path() + "#" + id, Action: "Check and record",
-		})
-	}
-}
-
-func reconcileMark() components.Reading {
-	return components.Reading{Key: "reconcile", Words: "Reconcile", Icon: "unk", Tone: components.ToneUnk}
-}
-
-func (in *inbox) addRequest(ctx context.Context, r *journal.Request) error {
-	one, err := in.session(ctx, r.SessionID)
-	if err != nil {
-		return err
-	}
-	card := components.NewDecisionCard(r, nil, in.page.Now, newKey())
-	in.cards = append(in.cards, &card)
-	in.page.Open = append(in.page.Open, pages.InboxItem{
-		Kind: components.Reading{Key: "decision", Words: "Decision: " + card.Asks(), Icon: "ask", Tone: components.ToneAsk}, Session: one, Since: r.AskedAt,
-		Card: &card, Text: card.Payload.Title(), Href: card.Path(), Action: "Read and answer",
-	})
-	return nil
-}
-
-func (in *inbox) addCall(ctx context.Context, call *journal.Call) error {
-	one, err := in.session(ctx, call.SessionID)
-	if err != nil {
-		return err
-	}
-	in.page.Open = append(in.page.Open, pages.InboxItem{
-		Kind: reconcileMark(), Session: one, Since: call.EndedAt,
-		Text: components.NewCallTitle(call.Tool, components.CallPayload(call)), Href: components.CallPath(call.ID), Action: "Check and record",
-	})
-	return nil
+	in.rest("blocked session", len(in.list.Missing), in.list.Count.Missing)
 }
 
 // showRequest: GET /permissions/:id.
@@ -179,7 +136,7 @@ func (s *Server) numberCard(ctx context.Context, ownerID string, card *component
 	if card.Request.State != journal.RequestPending {
 		return nil
 	}
-	list, _, err := s.store.Requests(ctx, ownerID, store.RequestQuery{Session: card.Request.SessionID, State: journal.RequestPending, Limit: inboxMax})
+	list, _, err := s.store.Requests(ctx, ownerID, store.RequestQuery{Session: card.Request.SessionID, State: journal.RequestPending, Limit: listMax})
 	if err != nil {
 		return err
 	}

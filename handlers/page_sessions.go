@@ -64,16 +64,16 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 
 // listGroups are the groups that a list can be narrowed to.
 var listGroups = []struct {
-	group store.SessionGroup
+	group journal.Group
 	name  components.Group
 }{
-	{store.GroupNeeds, components.GroupNeeds},
-	{store.GroupRunning, components.GroupRunning},
-	{store.GroupReview, components.GroupReview},
+	{journal.GroupNeeds, components.GroupNeeds},
+	{journal.GroupRunning, components.GroupRunning},
+	{journal.GroupReview, components.GroupReview},
 }
 
 // queryGroup reads the group that a list is narrowed to. Code: invalid.
-func queryGroup(c *fiber.Ctx) (store.SessionGroup, error) {
+func queryGroup(c *fiber.Ctx) (journal.Group, error) {
 	raw, err := queryText(c, "group")
 	if err != nil || raw == "" {
 		return "", err
@@ -87,7 +87,7 @@ func queryGroup(c *fiber.Ctx) (store.SessionGroup, error) {
 }
 
 // countLinks are the groups with how many sessions they have; the page says which it shows.
-func countLinks(counts map[store.SessionGroup]int, q store.SessionQuery) []pages.Count {
+func countLinks(counts map[journal.Group]int, q store.SessionQuery) []pages.Count {
 	var out []pages.Count
 	all := 0
 	for _, n := range counts {

@@ -137,12 +137,13 @@ type callJSON struct {
 	DispatchedAt *string            `json:"dispatched_at"`
 	AdoptedAt    *string            `json:"adopted_at"`
 	EndedAt      *string            `json:"ended_at"`
+	RanMS        *int64             `json:"ran_ms"`
 }
 
 func newCallJSON(c *journal.Call) callJSON {
 	return callJSON{
 		ID: c.ID, SessionID: c.SessionID, Tool: c.Tool, Input: orNull(c.Input), Effect: c.Effect, State: c.State, Resolution: newResolution(c.Resolution),
-		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), AdoptedAt: timeOrNull(c.AdoptedAt), EndedAt: timeOrNull(c.EndedAt),
+		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), AdoptedAt: timeOrNull(c.AdoptedAt), EndedAt: timeOrNull(c.EndedAt), RanMS: c.RanMS,
 	}
 }
 

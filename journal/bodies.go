@@ -293,6 +293,10 @@ type (
 		Reason       string    `json:"reason,omitempty"`
 		OutputBytes  int64     `json:"output_bytes"`
 		DroppedBytes int64     `json:"dropped_bytes"`
+
+		// When its command began and ended, by its own record and the clock of its host; 0: no record says it.
+		StartedAt int64 `json:"started_at,omitempty"`
+		EndedAt   int64 `json:"ended_at,omitempty"`
 	}
 	// Evidence is something that was seen of a call; it proves nothing by itself.
 	Evidence struct {

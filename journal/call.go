@@ -106,6 +106,7 @@ type Call struct {
 	Process                          *Process
 	ProposedSeq                      int64
 	DispatchedAt, EndedAt, Since     int64
+	RanMS                            *int64 // how long its command ran; nil: it didn't, or nobody knows
 	AdoptedAt                        int64  // of this dispatch; 0: never
 	AdoptedBy                        string // the state folder whose workers follow it, or did
 	Evidence                         []Evidence
@@ -171,8 +172,7 @@ func (c *Call) Apply(ev *Event, body Body) error {
 		if !c.Open() {
 			return c.refuse(b.State)
 		}
-		c.State, c.ExitCode, c.Signal, c.Reason = b.State, b.ExitCode, b.Signal, b.Reason
-		c.OutputBytes, c.DroppedBytes, c.EndedAt = b.OutputBytes, b.DroppedBytes, ev.Time
+		c.settle(ev, b)
 	case *CallUnknown:
 		if c.State != CallIsDispatched {
 			return c.refuse(CallIsUnknown)
@@ -201,6 +201,27 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
 	c.OutputBytes, c.DroppedBytes, c.AdoptedAt, c.AdoptedBy = 0, 0, 0, "" // of this dispatch
 	return nil
+}
+
+// settle notes how the call ended. Whether somebody saw it end is what decides
+// when that was, and how long it ran: one that no execution settled, or that was
+// adopted, may have ended long before, and only its own record tells.
+func (c *Call) settle(ev *Event, b *CallSettled) {
+	seen := ev.ExecutionID != "" && c.AdoptedAt == 0
+	recorded := b.StartedAt > 0 && b.EndedAt >= b.StartedAt
+	c.EndedAt, c.RanMS = ev.Time, nil
+	switch ran := ev.Time - c.DispatchedAt; {
+	case recorded:
+		ran = b.EndedAt - b.StartedAt
+		c.RanMS = &ran
+		if !seen {
+			c.EndedAt = b.EndedAt
+		}
+	case seen && (b.State == CallSucceeded || b.State == CallFailed): // one that is cancelled may be of an earlier execution, which was lost
+		c.RanMS = &ran
+	}
+	c.State, c.ExitCode, c.Signal, c.Reason = b.State, b.ExitCode, b.Signal, b.Reason
+	c.OutputBytes, c.DroppedBytes = b.OutputBytes, b.DroppedBytes
 }
 
 func (c *Call) resolve(ev *Event, b *CallResolved) error {

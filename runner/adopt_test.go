@@ -90,10 +90,15 @@ func TestRunner_SettlesByTheRecord(t *testing.T) {
 		if err != nil || calls[0].State != journal.CallFailed || calls[0].ExitCode == nil || *calls[0].ExitCode != 3 {
 			t.Errorf("the call is %+v, %v; want failed with 3", calls[0], err)
 		}
+		evs := storetest.Events(t, s, id)
+		says := storetest.Body[*journal.CallSettled](t, evs)
+		if c := calls[0]; says.StartedAt == 0 || c.EndedAt != says.EndedAt || c.RanMS == nil || *c.RanMS != says.EndedAt-says.StartedAt {
+			t.Errorf("it ended at %d and ran %v ms, the record says %+v", c.EndedAt, c.RanMS, says)
+		}
 		if got := b.output(id, 0); got != "before\nafter\n" {
 			t.Errorf("output %q", got)
 		}
-		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallAdopted); n != 0 {
+		if n := storetest.CountKind(evs, journal.KindCallAdopted); n != 0 {
 			t.Error("what had ended was adopted")
 		}
 	})

@@ -225,6 +225,9 @@ func outcome(c *journal.Call, e shim.Exit) (body *journal.CallSettled, left *jou
 		CallID: c.ID, State: journal.CallFailed, ExitCode: e.ExitCode, Signal: e.Signal, Reason: e.Reason,
 		OutputBytes: e.OutputBytes, DroppedBytes: e.DroppedBytes,
 	}
+	if e.Started {
+		body.StartedAt, body.EndedAt = e.StartedAt, e.EndedAt
+	}
 	switch {
 	case !e.Started:
 		body.State, body.Reason = journal.CallCancelled, journal.ReasonNotStarted
@@ -268,7 +271,7 @@ func boundedCall(c *journal.Call) bool {
 		TimeoutS int64   `json:"timeout_s"`
 	}
 	if json.Unmarshal(c.Input, &in) != nil || in.Command == nil {
-		return c.EndedAt-c.DispatchedAt >= journal.DefaultCallTime.Milliseconds()
+		return c.RanMS != nil && *c.RanMS >= journal.DefaultCallTime.Milliseconds()
 	}
 	_, bounded := journal.CallTime(in.TimeoutS)
 	return bounded

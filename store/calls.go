@@ -219,17 +219,6 @@ func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r A
 	return out, err
 }
 
-// UnknownCalls lists what the owner must reconcile, over all sessions, oldest first.
-func (s *Store) UnknownCalls(ctx context.Context, owner string, limit int) ([]*journal.Call, error) {
-	var out []*journal.Call
-	err := s.read(ctx, func(q querier) error {
-		var err error
-		out, err = callsWhere(ctx, q, "state = 'unknown' AND resolution IS NULL AND session_id IN (SELECT id FROM session WHERE owner_id = ? AND base = 'uncertain') ORDER BY ended_at, id LIMIT ?", owner, limit)
-		return err
-	})
-	return out, err
-}
-
 // SameAsUnknown tells whether a call with this tool and input has had an unknown
 // outcome in the session: another one always asks (CAL-6).
 func (s *Store) SameAsUnknown(ctx context.Context, sessionID, tool, inputSHA256 string) (bool, error) {

@@ -4,38 +4,11 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
-
-// The oldest question comes first, whichever session it is of and however long that is.
-func TestUnknownCalls_OldestFirst(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		long := storetest.MustRun(t, s, "w")
-		for range 5 {
-			storetest.MustAppend(t, s, long.Claim, "", &journal.PlanUpdated{})
-		}
-		first := long.MustUnknown(t, s)
-		s.Skew(time.Minute)
-		short := storetest.MustSession(t, s, long.Owner).ID
-		storetest.MustPrompt(t, s, long.Owner, short, "go", journal.Queue)
-		r := &storetest.Run{Owner: long.Owner, Session: short, Worker: "w", Claim: storetest.MustClaim(t, s, short, "w")}
-		r.Turn = storetest.MustPromote(t, s, r.Claim)
-		second := r.MustUnknown(t, s)
-		got, err := s.UnknownCalls(t.Context(), long.Owner, 10)
-		must(t, err)
-		if len(got) != 2 || got[0].ID != first || got[1].ID != second {
-			t.Errorf("got %v, want %s before %s", got, first, second)
-		}
-		if got, err = s.UnknownCalls(t.Context(), long.Owner, 1); err != nil || len(got) != 1 || got[0].ID != first {
-			t.Errorf("the first alone: got %v, %v", got, err)
-		}
-	})
-}
 
 // A session of many calls is listed by pages, in the order of proposal, none twice.
 func TestCalls_Pages(t *testing.T) {

@@ -1,25 +1,14 @@
 package store
 
-import "context"
+import (
+	"context"
 
-// SessionGroup is where a list puts a session: by what it needs, then by what it does.
-type SessionGroup string
-
-// The groups, in the order of a list that has those first that need their owner.
-const (
-	GroupAny     SessionGroup = ""
-	GroupNeeds   SessionGroup = "needs"
-	GroupRunning SessionGroup = "running"
-	GroupReview  SessionGroup = "review"
-	GroupEarlier SessionGroup = "earlier"
+	"holdfast/journal"
 )
 
-// sessionGroups are the groups by needsRank.
-var sessionGroups = []SessionGroup{GroupNeeds, GroupRunning, GroupReview, GroupEarlier}
-
 // SessionCounts tells how many of the owner's sessions are in each group.
-func (s *Store) SessionCounts(ctx context.Context, owner string) (map[SessionGroup]int, error) {
-	out := map[SessionGroup]int{}
+func (s *Store) SessionCounts(ctx context.Context, owner string) (map[journal.Group]int, error) {
+	out, groups := map[journal.Group]int{}, journal.Groups()
 	err := s.read(ctx, func(q querier) error {
 		clear(out)
 		var rows []struct {
@@ -30,7 +19,7 @@ func (s *Store) SessionCounts(ctx context.Context, owner string) (map[SessionGro
 			return err
 		}
 		for _, r := range rows {
-			out[sessionGroups[r.Rank]] = r.N
+			out[groups[r.Rank]] = r.N
 		}
 		return nil
 	})

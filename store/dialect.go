@@ -70,6 +70,14 @@ func (d *dialect) indexed(name string) string {
 	return ""
 }
 
+// number is a whole number in a column of JSON. Neither argument comes from outside.
+func (d *dialect) number(column, field string) string {
+	if d.sqlite() {
+		return "CAST(json_extract(" + column + ", '$." + field + "') AS INTEGER)"
+	}
+	return "((" + column + "::json ->> '" + field + "')::bigint)"
+}
+
 // isConstraint reports any violated constraint: the fault of one request, not of its batch.
 func isConstraint(err error) bool {
 	var pe *pq.Error

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"holdfast/journal"
 )
 
 // shownCommands is how many of the commands that run are told one by one.
@@ -32,11 +34,19 @@ func (d *doctor) shims(ctx context.Context) {
 	var list []RunningCall
 	err = d.s.read(ctx, func(q querier) (err error) {
 		k := q.dialect()
-		if err := errors.Join(q.get(ctx, &n, "SELECT count(*) "+dispatchedSpools+" AND p.state_folder_id = ?", id), q.get(ctx, &now, "SELECT "+k.now(), k.nowArg())); err != nil {
+		if err := q.get(ctx, &now, "SELECT "+k.now(), k.nowArg()); err != nil {
 			return err
 		}
-		list, err = runningWhere(ctx, q, shownCommands, "p.state_folder_id = ?", id)
-		return err
+		if list, err = runningWhere(ctx, q, "p.state_folder_id = ?", id); err != nil {
+			return err
+		}
+		n, list = len(list), list[:min(len(list), shownCommands)]
+		for _, one := range list {
+			if err := liveOutput(ctx, q, []*journal.Call{one.Call}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	switch {
 	case err != nil:

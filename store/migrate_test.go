@@ -83,6 +83,43 @@ func TestMigrate_DerivedTables(t *testing.T) {
 	}
 }
 
+// Of calls that were settled before it was noted how long they ran, it is noted
+// where it is known: the rebuilt table says the same.
+func TestMigrate_HowLongCallsRan(t *testing.T) {
+	t.Parallel()
+	for _, name := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := storetest.Empty(t, name)
+			s := db.OpenUnchecked(t)
+			r := storetest.MustRun(t, s, "w")
+			seen := r.MustDispatched(t, s, journal.EffectRead)
+			storetest.MustAppend(t, s, r.Claim, "", storetest.Settle(seen, journal.CallSucceeded))
+			refused := r.MustCall(t, s, journal.EffectRead)
+			storetest.MustAppend(t, s, r.Claim, "", storetest.Settle(refused, journal.CallIsRefused))
+			found := r.MustSpooled(t, s, journal.EffectEffect)
+			storetest.MustFind(t, s, r.Claim, map[string]store.Found{found: {Settled: &journal.CallSettled{State: journal.CallFailed}}})
+			must(t, s.Close())
+
+			raw := db.SQL(t)
+			db.MustExec(t, raw, "UPDATE call SET ran_ms = NULL")
+			script, err := os.ReadFile(filepath.Join("..", "migrations", name, "0007_ran.sql"))
+			must(t, err)
+			_, update, _ := strings.Cut(string(script), "BIGINT;") // the column is there
+			_, err = raw.ExecContext(t.Context(), update)
+			must(t, err)
+			s = db.Open(t) // and it is verified at its end
+			for id, known := range map[string]bool{seen: true, found: false, refused: false} {
+				c, err := s.Call(t.Context(), r.Owner, id)
+				must(t, err)
+				if (c.RanMS != nil) != known {
+					t.Errorf("%s ran %v ms, known %v", c.State, c.RanMS, known)
+				}
+			}
+		})
+	}
+}
+
 func TestOpen_RefusesAnotherSchema(t *testing.T) {
 	t.Parallel()
 	for _, name := range storetest.Databases() {

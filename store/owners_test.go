@@ -86,7 +86,7 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 			must(t, err)
 			reqs, _, err := s.Requests(t.Context(), owner, store.RequestQuery{Limit: 10})
 			must(t, err)
-			calls, err := s.UnknownCalls(t.Context(), owner, 10)
+			inbox, err := s.Inbox(t.Context(), owner)
 			must(t, err)
 			needs, err := s.NeedsCount(t.Context(), owner)
 			must(t, err)
@@ -94,8 +94,8 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 			if owner == r.Owner {
 				want = 1
 			}
-			if len(list) != want || len(reqs) != want || len(calls) != want || len(needs) != want {
-				t.Errorf("%d sessions, %d requests, %d calls, %v needs; want %d of each", len(list), len(reqs), len(calls), needs, want)
+			if len(list) != want || len(reqs) != want || inbox.Count != (store.InboxCount{Decisions: want, Reconciles: 2 * want}) || len(inbox.Decisions) != want || len(inbox.Reconciles) != 2*want || len(needs) != want {
+				t.Errorf("%d sessions, %d requests, inbox %+v, %v needs; want %d of each", len(list), len(reqs), inbox.Count, needs, want)
 			}
 		}
 		// And the owner finds each of them open.

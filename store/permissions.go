@@ -246,19 +246,25 @@ func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d
 
 // NeedsCount counts what needs the owner: decisions, unknown outcomes, blocked sessions, work ready for review.
 func (s *Store) NeedsCount(ctx context.Context, owner string) (map[journal.Needs]int, error) {
-	out := map[journal.Needs]int{}
-	err := s.read(ctx, func(q querier) error {
-		var rows []struct {
-			Needs string `db:"needs"`
-			N     int    `db:"n"`
-		}
-		if err := q.all(ctx, &rows, "SELECT needs, count(*) AS n FROM session WHERE owner_id = ? AND needs <> 'none' GROUP BY needs", owner); err != nil {
-			return err
-		}
-		for _, r := range rows {
-			out[journal.Needs(r.Needs)] = r.N
-		}
-		return nil
+	var out map[journal.Needs]int
+	err := s.read(ctx, func(q querier) (err error) {
+		out, err = needsCount(ctx, q, owner)
+		return err
 	})
 	return out, err
+}
+
+func needsCount(ctx context.Context, q querier, owner string) (map[journal.Needs]int, error) {
+	var rows []struct {
+		Needs string `db:"needs"`
+		N     int    `db:"n"`
+	}
+	if err := q.all(ctx, &rows, "SELECT needs, count(*) AS n FROM session WHERE owner_id = ? AND needs <> 'none' GROUP BY needs", owner); err != nil {
+		return nil, err
+	}
+	out := map[journal.Needs]int{}
+	for _, r := range rows {
+		out[journal.Needs(r.Needs)] = r.N
+	}
+	return out, nil
 }

@@ -155,6 +155,7 @@ type callRow struct {
 	ProposedSeq  int64          `db:"proposed_seq"`
 	DispatchedAt int64          `db:"dispatched_at"`
 	EndedAt      int64          `db:"ended_at"`
+	RanMS        sql.NullInt64  `db:"ran_ms"`
 	Since        int64          `db:"since"`
 	Evidence     sql.NullString `db:"evidence"`
 	Feedback     string         `db:"feedback"`
@@ -162,7 +163,7 @@ type callRow struct {
 	AdoptedBy    string         `db:"adopted_by"`
 }
 
-const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by"
+const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by, ran_ms"
 
 func (r *callRow) call() (*journal.Call, error) {
 	c := &journal.Call{
@@ -174,6 +175,9 @@ func (r *callRow) call() (*journal.Call, error) {
 	if r.ExitCode.Valid {
 		code := int(r.ExitCode.Int64)
 		c.ExitCode = &code
+	}
+	if r.RanMS.Valid {
+		c.RanMS = &r.RanMS.Int64
 	}
 	return c, errors.Join(fromJSON(r.Resolution, &c.Resolution), fromJSON(r.AllowedBy, &c.AllowedBy), fromJSON(r.Process, &c.Process), fromJSON(r.Evidence, &c.Evidence))
 }
@@ -245,8 +249,8 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 			return err
 		}
 	}
-	n, err := t.exec(ctx, "UPDATE call SET state = ?, n = ?, exit_code = ?, signal = ?, reason = ?, output_bytes = ?, dropped_bytes = ?, resolution = ?, allowed_by = ?, process = ?, dispatched_at = ?, ended_at = ?, since = ?, evidence = ?, feedback = ?, adopted_at = ?, adopted_by = ? WHERE id = ? AND state = ?",
-		string(c.State), c.N, c.ExitCode, c.Signal, c.Reason, c.OutputBytes, c.DroppedBytes, resolution, allowed, process, c.DispatchedAt, c.EndedAt, c.Since, evidence, c.Feedback, c.AdoptedAt, c.AdoptedBy, id, string(was))
+	n, err := t.exec(ctx, "UPDATE call SET state = ?, n = ?, exit_code = ?, signal = ?, reason = ?, output_bytes = ?, dropped_bytes = ?, resolution = ?, allowed_by = ?, process = ?, dispatched_at = ?, ended_at = ?, since = ?, evidence = ?, feedback = ?, adopted_at = ?, adopted_by = ?, ran_ms = ? WHERE id = ? AND state = ?",
+		string(c.State), c.N, c.ExitCode, c.Signal, c.Reason, c.OutputBytes, c.DroppedBytes, resolution, allowed, process, c.DispatchedAt, c.EndedAt, c.Since, evidence, c.Feedback, c.AdoptedAt, c.AdoptedBy, c.RanMS, id, string(was))
 	if err != nil || n == 1 {
 		return err
 	}

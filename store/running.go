@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"holdfast/journal"
 )
@@ -13,13 +15,16 @@ type RunningCall struct {
 	Call    *journal.Call // with what it has written so far
 	Folder  string        // the state folder that keeps it: only its workers can follow it
 	Worker  *Worker       // of that folder, seen lately; nil: none is there
+
+	followed bool
 }
 
 // Followed reports whether a worker of the folder that keeps it holds its session.
-func (r *RunningCall) Followed() bool {
-	c := r.Session.Claim
-	return c != nil && c.StateFolderID == r.Folder && !c.Unconfirmed(r.Session.Now)
-}
+func (r *RunningCall) Followed() bool { return r.followed }
+
+// canRun reports whether it can still run: its shim ends it at its limit, whoever
+// is there, and one that is followed has its end recorded then.
+func (r *RunningCall) canRun(now int64) bool { return r.followed || r.Call.EndsBy() >= now }
 
 // RunningCalls are the commands that run under shims, as one person sees them.
 type RunningCalls struct {
@@ -32,10 +37,11 @@ type RunningCalls struct {
 // MaxRunning bounds the list of what runs.
 const MaxRunning = 100
 
-// dispatchedSpools are the calls that run under a shim: somebody holds their
-// session, or they were adopted. One that waits to be run again does not. A call
-// that was dispatched again has one row still, which is of its last dispatch.
-const dispatchedSpools = "FROM spool p JOIN call c ON c.id = p.call_id AND c.n = p.n JOIN session o ON o.id = c.session_id WHERE c.state = 'dispatched' AND (o.execution_id IS NOT NULL OR c.adopted_by <> '')"
+// dispatchedSpools are the calls that may run under a shim: the execution that
+// dispatched or follows them holds their session, or they were adopted. One that
+// waits to be run again does not, whoever holds its session by now. A call that was
+// dispatched again has one row still, which is of its last dispatch.
+const dispatchedSpools = "FROM spool p JOIN call c ON c.id = p.call_id AND c.n = p.n JOIN session o ON o.id = c.session_id WHERE c.state = 'dispatched' AND (p.execution_id = o.execution_id OR c.adopted_by = p.state_folder_id)"
 
 // RunningCalls lists what runs under shims for an owner, the longest first, and
 // counts what does for everybody else.
@@ -47,28 +53,48 @@ func (s *Store) RunningCalls(ctx context.Context, owner string) (RunningCalls, e
 		if err := q.get(ctx, &out.Now, "SELECT "+d.now(), d.nowArg()); err != nil {
 			return err
 		}
-		if err := q.get(ctx, &out.Others, "SELECT count(*) "+dispatchedSpools+" AND o.owner_id <> ?", owner); err != nil {
+		others, err := out.canRun(ctx, q, "o.owner_id <> ?", owner)
+		if err != nil {
 			return err
 		}
-		out.Items, err = runningWhere(ctx, q, MaxRunning+1, "o.owner_id = ?", owner)
+		out.Others = len(others)
+		if out.Items, err = out.canRun(ctx, q, "o.owner_id = ?", owner); err != nil {
+			return err
+		}
 		if len(out.Items) > MaxRunning {
 			out.Items, out.More = out.Items[:MaxRunning], true
 		}
-		if err != nil || len(out.Items) == 0 {
-			return err
+		for i := range out.Items {
+			if err := liveOutput(ctx, q, []*journal.Call{out.Items[i].Call}); err != nil {
+				return err
+			}
+		}
+		if len(out.Items) == 0 {
+			return nil
 		}
 		return out.beside(ctx, q, owner)
 	})
 	return out, err
 }
 
-// runningWhere reads calls that run, without what stands beside them.
-func runningWhere(ctx context.Context, q querier, limit int, where string, args ...any) ([]RunningCall, error) {
+// canRun reads all that can still run. They are few: a worker has so many places,
+// and what is adopted ends at its limit.
+func (r *RunningCalls) canRun(ctx context.Context, q querier, where string, args ...any) ([]RunningCall, error) {
+	list, err := runningWhere(ctx, q, where, args...)
+	return slices.DeleteFunc(list, func(one RunningCall) bool { return !one.canRun(r.Now) }), err
+}
+
+// runningWhere reads calls that may run, the longest first, without what stands beside them.
+func runningWhere(ctx context.Context, q querier, where string, args ...any) ([]RunningCall, error) {
 	var rows []struct {
 		callRow
-		Folder string `db:"folder"`
+		Folder   string `db:"folder"`
+		Followed bool   `db:"followed"`
 	}
-	err := q.all(ctx, &rows, "SELECT "+callColumns+", folder FROM (SELECT c.*, p.state_folder_id AS folder "+dispatchedSpools+" AND "+where+") k ORDER BY dispatched_at, session_id, proposed_seq LIMIT ?", append(args, limit)...)
+	d := q.dialect()
+	const claim = "EXISTS (SELECT 1 FROM claim l WHERE l.session_id = c.session_id AND l.state_folder_id = p.state_folder_id AND l.expires_at - %s >= l.lease_ms / 3)" // Claim.Unconfirmed
+	err := q.all(ctx, &rows, "SELECT "+callColumns+", folder, followed FROM (SELECT c.*, p.state_folder_id AS folder, "+fmt.Sprintf(claim, d.now())+" AS followed "+dispatchedSpools+" AND "+where+") k ORDER BY dispatched_at, session_id, proposed_seq",
+		append([]any{d.nowArg()}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +107,7 @@ func runningWhere(ctx context.Context, q querier, limit int, where string, args 
 		if err := wholeInput(ctx, q, c); err != nil {
 			return nil, err
 		}
-		if err := liveOutput(ctx, q, []*journal.Call{c}); err != nil {
-			return nil, err
-		}
-		out = append(out, RunningCall{Call: c, Folder: rows[i].Folder})
+		out = append(out, RunningCall{Call: c, Folder: rows[i].Folder, followed: rows[i].Followed})
 	}
 	return out, nil
 }

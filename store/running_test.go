@@ -3,6 +3,7 @@ package store_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -59,6 +60,46 @@ func TestRunningCalls(t *testing.T) {
 		if out = list(r.Owner, first, second); !out.Items[1].Followed() {
 			t.Error("claimed by its folder, and not followed")
 		}
+	})
+}
+
+// What can't run any more is neither listed nor counted: a read whose execution is
+// lost and that waits to be run again, though somebody holds its session by now;
+// and what nobody follows, once its limit has passed.
+//
+// proves REC-10
+func TestRunningCalls_OnlyWhatCanRun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		other := storetest.MustUser(t, s).ID
+		want := func(when, owner string, items, others int) {
+			t.Helper()
+			mine, err := s.RunningCalls(t.Context(), owner)
+			must(t, err)
+			theirs, err := s.RunningCalls(t.Context(), other)
+			must(t, err)
+			if len(mine.Items) != items || theirs.Others != others {
+				t.Errorf("%s: %d run, and others are told of %d; want %d and %d", when, len(mine.Items), theirs.Others, items, others)
+			}
+		}
+		r := storetest.MustRun(t, s, "w1")
+		r.MustSpooled(t, s, journal.EffectRead)
+		want("followed", r.Owner, 1, 1)
+		storetest.MustLose(t, s, r.Claim)
+		want("lost", r.Owner, 0, 0)
+		r.Claim = storetest.MustClaim(t, s, r.Session, "w1")
+		want("to be run again", r.Owner, 0, 0)
+		if one, err := s.Session(t.Context(), r.Owner, r.Session); err != nil || one.Kept != 0 {
+			t.Errorf("%d commands are kept, %v", one.Kept, err)
+		}
+
+		r = storetest.MustRun(t, s, "w2")
+		r.MustAdopt(t, s, r.MustSpooled(t, s, journal.EffectEffect))
+		want("adopted", r.Owner, 1, 1)
+		s.Skew(journal.DefaultCallTime + time.Minute)
+		want("its limit has passed", r.Owner, 0, 0)
+		storetest.MustClaim(t, s, r.Session, "w2")
+		want("followed at its limit", r.Owner, 1, 1)
 	})
 }
 

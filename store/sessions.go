@@ -78,6 +78,9 @@ func (s *Session) Execution() (journal.ExecutionState, int64) {
 	return s.State.Execution(s.Claim, s.Now)
 }
 
+// Group is where a list puts the session.
+func (s *Session) Group() journal.Group { return s.State.Group(s.Claim, s.Now) }
+
 // CreateSession makes a session, with its first prompt if there is one, in one
 // transaction under one key (ADM-6). A replay gives the first answer.
 // Codes: unprocessable (key used otherwise, ADM-4; bad text; something that would
@@ -253,7 +256,7 @@ const (
 		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, " +
 		"w.host AS w_host, w.pid AS w_pid, " +
 		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, " +
-		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched') AS kept, "
+		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched' AND (p.execution_id = s.execution_id OR k.adopted_by = p.state_folder_id)) AS kept, "
 	viewFrom = " AS now FROM session s LEFT JOIN claim c ON c.session_id = s.id LEFT JOIN worker w ON w.id = c.worker_id "
 )
 
@@ -292,8 +295,7 @@ func loadSession(ctx context.Context, q querier, owner, id string) (Session, err
 // SessionQuery filters a list of sessions.
 type SessionQuery struct {
 	State      journal.ExecutionState
-	Needs      bool // only those that need their owner
-	Group      SessionGroup
+	Group      journal.Group
 	Text       string // in titles and prompts, in any case
 	NeedsFirst bool   // those that need their owner first, then the latest; else the newest first
 	Cursor     string // what the last page gave
@@ -306,7 +308,10 @@ const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR
 	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched')" +
 	" AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.session_id = s.id AND a.state IN ('prepared', 'dispatched', 'receiving')) THEN s.base ELSE 'running' END"
 
-const needsRank = "CASE s.needs WHEN 'reconcile' THEN 0 WHEN 'decision' THEN 0 WHEN 'blocked' THEN 0 ELSE CASE WHEN c.session_id IS NOT NULL OR s.base IN ('queued', 'running') THEN 1 WHEN s.needs = 'review' THEN 2 ELSE 3 END END"
+// needsRank is State.Group in SQL: the place in journal.Groups. The same test compares the two.
+const needsRank = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN 0" +
+	" WHEN s.base IN ('stopping', 'running', 'retrying', 'queued') OR (c.session_id IS NOT NULL AND s.base <> 'closed') THEN 1" +
+	" WHEN s.needs = 'review' THEN 2 ELSE 3 END"
 
 // Who waits longest for their owner comes first; elsewhere the latest does.
 const needsOrder = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN s.updated_at ELSE -s.updated_at END"
@@ -373,10 +378,7 @@ func (f SessionQuery) build(d *dialect, owner string) (string, []any, error) {
 	if f.State != "" {
 		add(fmt.Sprintf(executionSQL, d.now())+" = ?", d.nowArg(), string(f.State))
 	}
-	if f.Needs {
-		add("s.needs <> 'none'")
-	}
-	if i := slices.Index(sessionGroups, f.Group); i >= 0 {
+	if i := slices.Index(journal.Groups(), f.Group); i >= 0 {
 		add(needsRank+" = ?", i)
 	}
 	if f.Text != "" {

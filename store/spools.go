@@ -23,11 +23,11 @@ type Spool struct {
 // is one row for each call: a new dispatch begins a new spool in it. Of one
 // dispatch the offset never goes back. Code: conflict.
 func (l *locked) readTo(ctx context.Context, sp Spool) error {
-	n, err := l.t.exec(ctx, "INSERT INTO spool (call_id, n, session_id, state_folder_id, read_to) "+
-		"SELECT id, n, session_id, CAST(? AS TEXT), CAST(? AS BIGINT) FROM call WHERE id = ? AND session_id = ? AND n = ? "+
-		"ON CONFLICT (call_id) DO UPDATE SET n = excluded.n, state_folder_id = excluded.state_folder_id, read_to = excluded.read_to "+
+	n, err := l.t.exec(ctx, "INSERT INTO spool (call_id, n, session_id, state_folder_id, read_to, execution_id) "+
+		"SELECT id, n, session_id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT) FROM call WHERE id = ? AND session_id = ? AND n = ? "+
+		"ON CONFLICT (call_id) DO UPDATE SET n = excluded.n, state_folder_id = excluded.state_folder_id, read_to = excluded.read_to, execution_id = excluded.execution_id "+
 		"WHERE spool.n < excluded.n OR (spool.n = excluded.n AND spool.state_folder_id = excluded.state_folder_id AND spool.read_to <= excluded.read_to)",
-		sp.StateFolderID, sp.ReadTo, sp.CallID, l.row.ID, sp.N)
+		sp.StateFolderID, sp.ReadTo, l.exec, sp.CallID, l.row.ID, sp.N)
 	if err != nil || n == 1 {
 		return err
 	}

@@ -77,10 +77,14 @@ func TestCallFacts_OfWhatOutlivedItsServer(t *testing.T) {
 // How long it ran isn't known of what ended while nobody was there.
 func TestEntries_SettledByRecord(t *testing.T) {
 	t.Parallel()
+	ran := int64(1_440_000)
 	for execution, want := range map[string]bool{"": true, "exe_1": false} {
 		w := window(t, &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded})
 		c := w.Calls["call_1"]
 		c.DispatchedAt, c.EndedAt, w.Events[0].ExecutionID = now-1_440_000, now, execution
+		if !want {
+			c.RanMS = &ran
+		}
 		got := text(render(t, components.JournalRow(components.Entries(w)[0], now)).Find(".body"))
 		if strings.Contains(got, "It ended while no server followed it; its own record says how.") != want || strings.Contains(got, "24 min") == want {
 			t.Errorf("by the execution %q: says %q", execution, got)

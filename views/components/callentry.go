@@ -111,7 +111,7 @@ func VerdictText(v journal.Verdict) string {
 }
 
 // settled draws how a call ended. One that no execution has settled ended while
-// nobody followed it, and its own record was found: when that was isn't in the journal.
+// nobody followed it, and its own record was found.
 func (d *drawer) settled(b *journal.CallSettled, name Word, byRecord bool) Entry {
 	c := d.Calls[b.CallID]
 	byRecord = byRecord && (b.State == journal.CallSucceeded || b.State == journal.CallFailed)
@@ -122,8 +122,8 @@ func (d *drawer) settled(b *journal.CallSettled, name Word, byRecord bool) Entry
 	if b.Signal != "" {
 		note = append(note, "ended by "+Line(b.Signal, 20))
 	}
-	if c != nil && c.DispatchedAt > 0 && c.EndedAt > 0 && !byRecord && b.Reason != journal.ReasonNotStarted {
-		note = append(note, Took(c.EndedAt-c.DispatchedAt))
+	if c != nil && c.RanMS != nil {
+		note = append(note, Took(*c.RanMS))
 	}
 	if c != nil && c.AllowedBy != nil && b.State != journal.CallIsRefused {
 		note = append(note, d.allowedText(*c.AllowedBy))

@@ -80,12 +80,12 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 		switch {
 		case c.State == journal.CallIsUnknown:
 			name = "Lost"
-		case neverBegan:
+		case c.N > 0 && c.RanMS == nil: // when it ended isn't known, or it never began
 			name = "Recorded"
 		}
 		ended := Say(AtSecond(c.EndedAt))
-		if c.DispatchedAt > 0 && c.State != journal.CallIsUnknown && !neverBegan {
-			ended = Say(ended, ", after "+Took(c.EndedAt-c.DispatchedAt))
+		if c.RanMS != nil {
+			ended = Say(ended, ", after "+Took(*c.RanMS))
 		}
 		add(name, ended)
 	}

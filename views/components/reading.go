@@ -110,7 +110,7 @@ func (s Session) Execution() Reading {
 	case journal.StateRetrying:
 		r.Words = "Retrying in " + Ago(s.State.Retry.At-s.Now)
 	case journal.StateBlocked:
-		r.Words = blockedWords(s.State.Blocked)
+		r.Words = s.Missing()
 	case journal.StateStopped:
 		r.Words = s.stoppedWords()
 	case journal.StateLimitReached:
@@ -261,6 +261,9 @@ func blockedWords(b *journal.BlockInfo) string {
 	return "Waiting for " + Line(string(b.Cause), 40)
 }
 
+// Missing says what a session waits for that needs its owner so; also beside what still runs.
+func (s Session) Missing() string { return blockedWords(s.State.Blocked) }
+
 func limitNoun(limit string) string {
 	switch limit {
 	case "steps":
@@ -342,6 +345,8 @@ func (s Session) TitlePrefix() string {
 		return fmt.Sprintf("(%d) To reconcile: ", s.State.Unknowns())
 	case journal.NeedsDecision:
 		return fmt.Sprintf("(%d) Decision needed: ", len(s.State.Pending))
+	case journal.NeedsBlocked:
+		return "Something is missing: "
 	case journal.NeedsReview:
 		if s.unfinished() {
 			return "To continue: "
@@ -384,22 +389,13 @@ const (
 	GroupEarlier Group = "Earlier"
 )
 
-// Group tells it by the same order as the store's list.
-func (s Session) Group() Group {
-	switch s.State.Needs() {
-	case journal.NeedsReconcile, journal.NeedsDecision, journal.NeedsBlocked:
-		return GroupNeeds
-	case journal.NeedsReview:
-		if s.Claim == nil {
-			return GroupReview
-		}
-	default:
-	}
-	if s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRunning {
-		return GroupRunning
-	}
-	return GroupEarlier
+// groupNames are the groups as people read them.
+var groupNames = map[journal.Group]Group{
+	journal.GroupNeeds: GroupNeeds, journal.GroupRunning: GroupRunning, journal.GroupReview: GroupReview, journal.GroupEarlier: GroupEarlier,
 }
+
+// Group is where the list shows it.
+func (s Session) Group() Group { return groupNames[s.State.Group(s.Claim, s.Now)] }
 
 // Stoppable reports whether a turn is open that isn't being stopped at once already.
 func (s Session) Stoppable() bool {

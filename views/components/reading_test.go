@@ -89,7 +89,7 @@ func TestSession_Groups(t *testing.T) {
 	want := map[string]components.Group{
 		"idle": components.GroupEarlier, "queued": components.GroupRunning, "running": components.GroupRunning, "waiting": components.GroupNeeds,
 		"running and asking": components.GroupNeeds, "blocked": components.GroupNeeds, "uncertain": components.GroupNeeds, "unconfirmed": components.GroupRunning,
-		"stopped": components.GroupEarlier, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
+		"stopped": components.GroupEarlier, "stopping": components.GroupRunning, "retrying": components.GroupRunning, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
 	}
 	rows := readings(t)
 	for name, group := range want {
@@ -129,7 +129,7 @@ func TestSession_ArchiveWaitsForMessages(t *testing.T) {
 func TestSession_TitlePrefix(t *testing.T) {
 	t.Parallel()
 	rows := readings(t)
-	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "failed": "To continue: ", "stopped": "", "running": ""} {
+	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "failed": "To continue: ", "stopped": "", "running": "", "blocked": "Something is missing: ", "adopted and blocked": "Something is missing: "} {
 		if got := rows[name].Session.TitlePrefix(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

@@ -55,6 +55,7 @@ func callWindow(state journal.CallState) components.Window {
 		&journal.CallSettled{CallID: "call_1", State: state, ExitCode: &code})
 	c := w.Calls["call_1"]
 	c.State, c.N, c.DispatchedAt, c.EndedAt, c.AllowedBy = state, 1, fixtures.Now-4_100, fixtures.Now, &allowed
+	c.RanMS = new(int64(4_100))
 	w.Outputs = map[string]components.Ends{"call_1": whole(lines(30))}
 	return w
 }

@@ -34,6 +34,7 @@ func facts() Section {
 	call.SessionID, call.State, call.N, call.ExitCode, call.AllowedBy = "ses_1", journal.CallFailed, 2, &code, &allowed
 	call.Process = &journal.Process{Host: "build-2", PID: 7}
 	call.EndedAt, call.Reason, call.Signal = fixtures.Now+4_100, "timeout", "SIGKILL"
+	call.RanMS = new(int64(4_100))
 	lost := fixtures.Call("make deploy")
 	lost.State, lost.Feedback = journal.CallIsUnknown, "not on a Sunday"
 	lost.Resolution = &journal.Resolution{Outcome: journal.InPart, By: fixtures.Me.ID, At: fixtures.Now}

@@ -344,9 +344,26 @@ type NeedsYou struct {
 	Frame
 	Open    []InboxItem          // oldest first
 	Ready   []components.Session // to look at: complete, or ended before that
+	Things  int                  // to answer, shown or not
+	Rest    []InboxRest          // the kinds of them of which not all are shown
 	Running int
 	Latest  int64 // when the last entry of those that run was made
-	More    bool  // there is more than what is shown
+
+	ReadyRest InboxRest
+}
+
+// InboxRest says how much of a kind is shown: those that wait longest.
+type InboxRest struct {
+	What      string
+	Shown, Of int
+}
+
+// Says tells that not all are shown, and where the others are; nothing if all are.
+func (r InboxRest) Says(label, href string) components.Phrase {
+	if r.Of <= r.Shown {
+		return nil
+	}
+	return components.Say(fmt.Sprintf("These are the oldest %d of %s. All of them: ", r.Shown, components.Plural(r.Of, r.What)), components.Link(href, label), ".")
 }
 
 // Nothing says that nothing needs the viewer.

@@ -49,11 +49,8 @@ func (r RunningCommand) State() components.Reading {
 	return components.Reading{Key: "waits", Words: "Waits for a server", Icon: "queue", Tone: components.ToneOff, Detail: r.alone("None is there.")}
 }
 
-// alone says what a command does that no server follows: its shim ends it in time.
+// alone says what a command does that no server follows.
 func (r RunningCommand) alone(why string) components.Phrase {
-	if r.Call.EndsBy() < r.S.Now {
-		return components.Say(why + " Its limit has passed, so it has ended; how is recorded when a server follows it.")
-	}
 	return components.Say(why + " It needs none to go on, and its output is kept.")
 }
 
