@@ -103,7 +103,7 @@ func TestMigrate_HowLongCallsRan(t *testing.T) {
 
 			raw := db.SQL(t)
 			db.MustExec(t, raw, "UPDATE call SET ran_ms = NULL")
-			script, err := os.ReadFile(filepath.Join("..", "migrations", name, "0007_ran.sql"))
+			script, err := os.ReadFile(filepath.Join("..", "migrations", name, "0006_ran.sql"))
 			must(t, err)
 			_, update, _ := strings.Cut(string(script), "BIGINT;") // the column is there
 			_, err = raw.ExecContext(t.Context(), update)
