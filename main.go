@@ -59,7 +59,7 @@ type cli struct {
 
 func main() {
 	// The process that has a command (package shim) is this binary, too. It stays
-	// small: nothing else is made.
+	// small: nothing else is made. A build that ships comes here as package early.
 	if len(os.Args) == 2 && os.Args[1] == "shim" {
 		shim.Crash = store.Crash
 		os.Exit(shim.Main())
