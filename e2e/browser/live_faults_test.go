@@ -111,7 +111,7 @@ func atGate(t *testing.T) (*live, *gate) {
 	up, gate := l.w.gate("up"), l.w.gate("gate")
 	l.a.prompt(l.id, steps(up.tell("on")+"; "+gate.read())+many(10), "queue")
 	up.wait()
-	l.b.within(recovery, "the page says that it runs", shows("execution", "running"))
+	l.b.within(recovery, "the page says that it runs", shows("execution", "running")+" && "+says(execution, "Running")) // before, it is starting
 	l.b.record("execution", execution)
 	return l, gate
 }
