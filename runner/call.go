@@ -104,7 +104,11 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 		}
 	}
 	id := shim.ID{CallID: c.ID, N: c.N + 1}
-	defer t.r.occupy(id)()
+	letGo, err := t.r.occupied.take(ctx, id.String())
+	if err != nil {
+		return err
+	}
+	defer letGo()
 	x := t.newExecution(ctx, id)
 	defer x.cancel(nil)
 	child, err := t.r.o.Shims.Prepare(ctx, x.spec(in))

@@ -108,7 +108,11 @@ func (r *Runner) recoverAll(ctx context.Context, expired []journal.Claim) int64 
 // still so: a sweep and a drain may have seen the same claim, and who comes
 // second would end what the first has let go on.
 func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
-	defer r.alone(c.SessionID)()
+	letGo, err := r.recovering.take(ctx, c.SessionID)
+	if err != nil {
+		return err
+	}
+	defer letGo()
 	still, err := r.store.ExpiredClaim(ctx, c.SessionID)
 	if err != nil || still == nil || still.ExecutionID != c.ExecutionID {
 		return err
@@ -143,27 +147,6 @@ func unlessChanged(err error) error {
 		return nil
 	}
 	return err
-}
-
-// alone waits until nobody else of this process recovers a session; done lets the next one.
-func (r *Runner) alone(session string) (done func()) {
-	for {
-		r.mu.Lock()
-		other := r.recovering[session]
-		if other == nil {
-			mine := make(chan struct{})
-			r.recovering[session] = mine
-			r.mu.Unlock()
-			return func() {
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				delete(r.recovering, session)
-				close(mine)
-			}
-		}
-		r.mu.Unlock()
-		<-other
-	}
 }
 
 // recoverExpired recovers a session's expired claim as a sweep does. A wake may

@@ -59,8 +59,8 @@ type Runner struct {
 	missing  []store.Place // workspaces of waiting sessions that this worker lacks, as of its last sweep
 	sweepNow chan struct{}
 
-	occupied   map[shim.ID]int          // shims that are born, followed or ended here; under mu
-	recovering map[string]chan struct{} // sessions that are recovered just now; closed at the end; under mu
+	occupied   exclusive // shims that are born, followed or cleared away here: see sweepShims
+	recovering exclusive // sessions that are recovered just now
 
 	fetch, work            context.Context
 	stopFetching, stopWork context.CancelCauseFunc
@@ -88,8 +88,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, masked: journal.NewCleaner(o.Secrets).Text(host),
-		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1), recovering: map[string]chan struct{}{},
-		occupied: map[shim.ID]int{},
+		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a

@@ -71,60 +71,93 @@ func (r *Runner) rescue(ctx context.Context, c journal.Claim, id shim.ID) error 
 	})
 }
 
-// occupy notes that somebody here deals with a shim, so that a sweep leaves it
-// alone: one that is born isn't in the journal yet.
-func (r *Runner) occupy(id shim.ID) (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.occupied[id]++
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.occupied[id]--; r.occupied[id] == 0 {
-			delete(r.occupied, id)
+// sweepShims ends commands that belong to no execution any more, says what it saw
+// of those whose outcome is unknown, and removes the folders of settled ones.
+//
+// A call that was never dispatched may have a folder of an earlier server, and be
+// dispatched under the same name at any moment. So a name is taken before it is looked
+// up, and whoever dispatches waits: what is cleared away is what was looked up.
+func (r *Runner) sweepShims(ctx context.Context) {
+	strays, err := r.strays(ctx)
+	if err != nil {
+		r.log.Warn("look for shims that nobody follows", slog.Any("error", err))
+	}
+	r.clearAll(ctx, strays)
+}
+
+// stray is a child that no execution here deals with.
+type stray struct {
+	row   *store.SpoolRow // nil: its dispatch was never committed
+	letGo func()
+}
+
+// strays takes those that are there, and looks them up. Who asks clears them away.
+func (r *Runner) strays(ctx context.Context) (map[shim.ID]*stray, error) {
+	ids, err := r.o.Shims.List()
+	if err != nil {
+		return nil, err
+	}
+	strays := map[shim.ID]*stray{}
+	for _, id := range ids {
+		if letGo, ok := r.occupied.try(id.String()); ok {
+			strays[id] = &stray{letGo: letGo}
 		}
+	}
+	if err := r.lookUp(ctx, strays); err != nil {
+		letGo(strays)
+		return nil, err
+	}
+	return strays, nil
+}
+
+func letGo(strays map[shim.ID]*stray) {
+	for _, s := range strays {
+		s.letGo()
 	}
 }
 
-// sweepShims ends commands that belong to no execution any more, says what it saw
-// of those whose outcome is unknown, and removes the folders of settled ones.
-func (r *Runner) sweepShims(ctx context.Context) {
-	ids, err := r.o.Shims.List()
-	if err != nil {
-		r.log.Warn("list the shims", slog.Any("error", err))
-		return
-	}
-	strays := map[shim.ID]*store.SpoolRow{}
-	r.mu.Lock()
-	for _, id := range ids {
-		if r.occupied[id] == 0 {
-			strays[id] = nil
+func (r *Runner) clearAll(ctx context.Context, strays map[shim.ID]*stray) {
+	for id, s := range strays {
+		if ctx.Err() != nil {
+			break
+		}
+		delete(strays, id)
+		if err := r.clear(ctx, id, s); err != nil && ctx.Err() == nil {
+			r.log.Warn("clear away a shim", slog.String("call", id.CallID), slog.Any("error", err))
 		}
 	}
-	r.mu.Unlock()
-	// The rows after the folders: a folder without a row was never dispatched.
+	letGo(strays)
+}
+
+// lookUp adds to strays what the journal knows of them, and what it alone knows, and
+// takes out those that are followed, or to be recovered.
+func (r *Runner) lookUp(ctx context.Context, strays map[shim.ID]*stray) error {
 	rows, err := r.spools(ctx)
 	if err != nil {
-		r.log.Warn("look up the shims", slog.Any("error", err))
-		return
+		return err
 	}
 	for i := range rows {
 		row := &rows[i]
 		id := shim.ID{CallID: row.CallID, N: row.N}
+		s, has := strays[id]
 		if row.State == journal.CallIsDispatched && row.N == row.CallN {
-			delete(strays, id) // followed, or to be recovered
+			if has {
+				delete(strays, id)
+				s.letGo()
+			}
 			continue
 		}
-		strays[id] = row
-	}
-	for id, row := range strays {
-		if ctx.Err() != nil {
-			return
+		if !has {
+			letGo, ok := r.occupied.try(id.String())
+			if !ok {
+				continue
+			}
+			s = &stray{letGo: letGo}
+			strays[id] = s
 		}
-		if err := r.clear(ctx, id, row); err != nil && ctx.Err() == nil {
-			r.log.Warn("clear away a shim", slog.String("call", id.CallID), slog.Any("error", err))
-		}
+		s.row = row
 	}
+	return nil
 }
 
 func (r *Runner) spools(ctx context.Context) ([]store.SpoolRow, error) {
@@ -144,18 +177,19 @@ func (r *Runner) spools(ctx context.Context) ([]store.SpoolRow, error) {
 	return out, nil
 }
 
-// clear tells what is to be told of a stray and removes what is left of it. One
-// that runs is ended first; the sweep doesn't wait for that.
-func (r *Runner) clear(ctx context.Context, id shim.ID, row *store.SpoolRow) error {
+// clear tells what is to be told of a stray, removes what is left of it, and lets
+// go. One that runs is ended first; the sweep doesn't wait for that.
+func (r *Runner) clear(ctx context.Context, id shim.ID, s *stray) error {
 	found, err := r.o.Shims.Find(id)
+	if err == nil && found.Running {
+		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer s.letGo(); r.endStray(ctx, id) })
+		return nil
+	}
+	defer s.letGo()
 	if err != nil {
 		return err
 	}
-	if found.Running {
-		done := r.occupy(id)
-		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer done(); r.endStray(ctx, id) })
-		return nil
-	}
+	row := s.row
 	if row != nil && row.State == journal.CallIsUnknown && found.Exit != nil && !row.Testified {
 		if err := r.store.Evidence(ctx, row.SessionID, id.CallID, testimony(found.Exit)); err != nil {
 			return err

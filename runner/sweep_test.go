@@ -15,6 +15,8 @@ import (
 
 	"holdfast/journal"
 	"holdfast/runner"
+	"holdfast/runner/shim"
+	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
@@ -194,4 +196,67 @@ func TestRunner_CopiedStateFolderExpiresNothing(t *testing.T) {
 			t.Errorf("recovered %d times, the log says %q", n, b.file("log"))
 		}
 	})
+}
+
+// A command that is born under the name of what a dead server had prepared is not
+// taken for that by a sweep that has seen it.
+//
+// proves CAL-5 CAL-8 COO-7
+func TestRunner_SweepLeavesTheNewbornAlone(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.Sweep, o.MaxRunning = time.Hour, 6 })
+		r := b.start()
+		var ids []string
+		for i := range 6 {
+			ids = append(ids, b.session(steps(fmt.Sprintf("echo x >> log-%d", i)), asking))
+		}
+		for _, id := range ids {
+			b.prepareAsTheDead(b.untilState(id, journal.StateWaiting).ID)
+		}
+		clearAll, err := r.Strays(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			for _, req := range b.pending(id) {
+				b.decide(req.ID, store.Decision{Reply: journal.ReplyOnce})
+			}
+		}
+		for _, id := range ids {
+			b.until(id, "it is worked on", func(v store.Session) bool { return v.Claim != nil || v.State.Base == journal.StateReady })
+		}
+		clearAll()
+		for i, id := range ids {
+			b.untilState(id, journal.StateReady)
+			if got := b.file(fmt.Sprintf("log-%d", i)); got != "x\n" {
+				t.Errorf("the effect of %s is %q, journal:\n%s", id, got, b.dump(id))
+			}
+			if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallDispatched); n != 1 {
+				t.Errorf("%s was dispatched %d times", id, n)
+			}
+		}
+		if b.file("wrong") != "" {
+			t.Error("what the dead server had prepared has run")
+		}
+	})
+}
+
+// prepareAsTheDead leaves what a server leaves that dies between the birth of a
+// session's call and the commit of its dispatch.
+func (b *bench) prepareAsTheDead(session string) {
+	b.t.Helper()
+	calls, err := b.s.Calls(b.t.Context(), b.owner, session, 0)
+	if err != nil || len(calls) != 1 {
+		b.t.Fatalf("%d calls, %v", len(calls), err)
+	}
+	child, err := b.opts.Shims.Prepare(b.t.Context(), shim.Spec{Spec: tool.Spec{
+		CallID: calls[0].ID, N: 1, Interp: []string{"sh"}, Script: "echo x > wrong", Dir: b.dir, Env: b.opts.Env,
+	}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := child.Close(); err != nil {
+		b.t.Fatal(err)
+	}
 }
