@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -34,16 +35,18 @@ func (b *bench) adoptOn(ctx context.Context, e engine) (row []string, err error)
 	}
 	defer func() { err = errors.Join(err, s.db.drop(ctx)) }()
 	many := "--max-running=" + strconv.Itoa(b.commands)
-	sv, err := b.startServer(ctx, s, many)
+	// Should this fail, nobody follows them any more.
+	orphan := "--orphan=2m"
+	sv, err := b.startServer(ctx, s, many, orphan)
 	if err != nil {
 		return nil, err
 	}
 	gate := filepath.Join(sv.work, "gate")
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		return nil, errors.Join(err, sv.stop())
 	}
 	for i := range b.commands {
-		if err := sv.post(ctx, "/api/v1/sessions", "adopted-"+strconv.Itoa(i), mission(sv.work, "```sh\nwhile [ -e gate ]; do sleep 1; done\n```\n")); err != nil {
+		if err := sv.post(ctx, "/api/v1/sessions", "adopted-"+strconv.Itoa(i), mission(sv.work, "```sh\ncat gate\n```\n")); err != nil {
 			return nil, errors.Join(err, sv.stop())
 		}
 	}
@@ -54,7 +57,7 @@ func (b *bench) adoptOn(ctx context.Context, e engine) (row []string, err error)
 		return nil, err
 	}
 	begin := time.Now()
-	again, err := b.startAgain(ctx, s, sv, many)
+	again, err := b.startAgain(ctx, s, sv, many, orphan)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +67,9 @@ func (b *bench) adoptOn(ctx context.Context, e engine) (row []string, err error)
 		return nil, err
 	}
 	took := time.Since(begin)
-	if err := os.Remove(gate); err != nil {
-		return nil, err
-	}
+	done := make(chan struct{})
+	defer close(done)
+	go release(gate, done)
 	if err := again.until(ctx, s, "SELECT count(*) FROM call WHERE state = 'succeeded'", b.commands); err != nil {
 		return nil, err
 	}
@@ -78,6 +81,22 @@ func mission(work, text string) map[string]any {
 		"workspace": work, "agent": "runbook", "title": "Run",
 		"rules":  []map[string]string{{"permission": "shell", "pattern": "*", "action": "allow"}, {"permission": "edit", "pattern": "*", "action": "allow"}},
 		"prompt": map[string]string{"text": text},
+	}
+}
+
+// release lets those end that read a FIFO, also the ones that come to it late.
+func release(fifo string, done <-chan struct{}) {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // else nobody reads
+			_ = f.Close()
+		}
+		select {
+		case <-done:
+			return
+		case <-again.C:
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func mustWrite(t *testing.T, c *Child, n int64, data string) {
 // proves COO-7: frames reach the command in order and once, whoever repeats them.
 func TestWrite_EachFrameOnce(t *testing.T) {
 	t.Parallel()
-	r, s := mustRoot(t), specOf(t, "cat; echo end")
+	r, s := mustRoot(t), specOf(t, "cat; while ! [ -e go ]; do sleep 0.01; done; echo end")
 	s.Stdin = true
 	c := mustPrepare(t, r, s)
 	mustWrite(t, c, 1, "one\n") // at its gate: it is read later
@@ -51,6 +52,9 @@ func TestWrite_EachFrameOnce(t *testing.T) {
 	}
 	if err := c.Write(t.Context(), 5, nil); err == nil || errors.Is(err, ErrEnded) {
 		t.Errorf("after its end: got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	wantExit(t, awaitExit(t, done), 0)
 	if got, want := k.text["stdout"], "one\ntwo\n\x00\xff\nend\n"; got != want {

@@ -259,7 +259,11 @@ func TestShimKilled_TheOutcomeIsUnknown(t *testing.T) {
 				t.Errorf("got %v, %q", e.err, k.text["stdout"])
 			}
 			wantLost(t, r, c.ID())
-			if n, err := unix.Poll([]unix.PollFd{{Fd: int32(interp), Events: unix.POLLIN}}, int(patience.Milliseconds())); n != 1 || err != nil {
+			n, err := 0, error(unix.EINTR)
+			for errors.Is(err, unix.EINTR) {
+				n, err = unix.Poll([]unix.PollFd{{Fd: int32(interp), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+			}
+			if n != 1 || err != nil {
 				t.Errorf("the interpreter lives: %v", err)
 			}
 			if _, err := tool.KillCall(t.Context(), c.ID().CallID, c.ID().N, c.Process(), 200*time.Millisecond); err != nil {

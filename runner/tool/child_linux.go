@@ -104,18 +104,8 @@ func reapOrphans() {
 
 // children returns our children, by the kernel's own list where it keeps one.
 func children() []proc {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	var own []proc
-	for _, list := range lists {
-		data, _ := os.ReadFile(list)
-		for _, field := range strings.Fields(string(data)) {
-			pid, _ := strconv.Atoi(field)
-			if p, err := readProc(pid); err == nil {
-				own = append(own, p)
-			}
-		}
-	}
-	if len(lists) > 0 {
+	own, ok := childrenOf(os.Getpid())
+	if ok {
 		return own
 	}
 	all, _ := processes()
@@ -125,6 +115,36 @@ func children() []proc {
 		}
 	}
 	return own
+}
+
+// childrenOf returns a process's children by the kernel's own list; false if that
+// can't be read: it keeps none, or the process is gone.
+func childrenOf(pid int) (own []proc, ok bool) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		ok = ok || err == nil
+		for _, field := range strings.Fields(string(data)) {
+			pid, _ := strconv.Atoi(field)
+			if p, err := readProc(pid); err == nil {
+				own = append(own, p)
+			}
+		}
+	}
+	return own, ok
+}
+
+// descendants returns those of this process; false if the kernel keeps no lists.
+// What moves to another parent meanwhile may be left out.
+func descendants() ([]proc, bool) {
+	all, ok := childrenOf(os.Getpid())
+	for i := 0; i < len(all); i++ {
+		if !all[i].dead {
+			own, _ := childrenOf(all[i].pid)
+			all = append(all, own...)
+		}
+	}
+	return all, ok
 }
 
 // lastChild reports whether pid is the only child of this process. The kernel's

@@ -271,35 +271,37 @@ func (c *Command) graceOf(r *Result) time.Duration {
 // number, which is the group's, can't become somebody else's.
 func (c *Command) endAll(ctx context.Context, h *hunt, r *Result) {
 	ctx = context.WithoutCancel(ctx) // ctx may be what ended the run
-	reaped := r.Reason == "" && h.alone && lastChild(c.process.PID)
-	if reaped {
-		c.reap()
-		if childless() {
-			return
-		}
-		h.held = false // only now there is another, and the group's number is free
+	if quick := r.Reason == "" && h.alone && lastChild(c.process.PID); !quick {
+		r.Survivors = c.endEach(ctx, h, r)
 	}
+	if slices.Contains(r.Survivors, c.process.PID) { // its holder stays with it
+		close(c.release)
+		reapOrphans()
+	} else {
+		c.reap()
+	}
+	if h.alone && len(r.Survivors) == 0 && !childless() {
+		h.held = false // the group's number is free
+		r.Survivors = c.endEach(ctx, h, r)
+		reapOrphans()
+	}
+	r.Err = errors.Join(r.Err, h.err)
+}
+
+// endEach ends what can be found of the call, and returns what is left.
+func (c *Command) endEach(ctx context.Context, h *hunt, r *Result) (survivors []int) {
 	grace := c.graceOf(r)
 	switch r.Reason {
 	case "":
-		if !h.wait(ctx, settleTime) {
-			r.Survivors = h.end(ctx, min(grace, stragglerGrace))
+		if h.wait(ctx, settleTime) {
+			return nil
 		}
+		return h.end(ctx, min(grace, stragglerGrace))
 	case ReasonOutputFailed, ReasonStartFailed:
-		r.Survivors = h.end(ctx, 0)
+		return h.end(ctx, 0)
 	default:
-		r.Survivors = h.end(ctx, grace)
+		return h.end(ctx, grace)
 	}
-	switch {
-	case reaped:
-		reapOrphans()
-	case slices.Contains(r.Survivors, c.process.PID): // its holder stays with it
-		close(c.release)
-		reapOrphans()
-	default:
-		c.reap()
-	}
-	r.Err = errors.Join(r.Err, h.err)
 }
 
 // reap reaps the child, which has ended, and what it has orphaned.

@@ -311,3 +311,40 @@ func TestCommand_OutlivesTheThreadThatAsked(t *testing.T) {
 	}
 	wantExit(t, await1(t, start(t.Context(), t, c)), 5)
 }
+
+// proves COO-7: who is alone with a call looks at its processes, not at those of the
+// whole host.
+func TestDescendants_AreOurs(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 1000 & echo $!; wait")
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var grandchild int
+	if _, err := fmt.Fscan(pipe, &grandchild); err != nil {
+		t.Fatal(err)
+	}
+	all, ok := descendants()
+	if !ok {
+		t.Fatal("this kernel keeps no lists of children")
+	}
+	ours := map[int]bool{os.Getpid(): true}
+	for _, p := range all {
+		if !ours[p.parent] {
+			t.Errorf("%+v descends from nobody of ours", p)
+		}
+		ours[p.pid] = true
+	}
+	if !ours[cmd.Process.Pid] || !ours[grandchild] || ours[os.Getppid()] {
+		t.Errorf("got %v, want %d and %d among them, and not %d", all, cmd.Process.Pid, grandchild, os.Getppid())
+	}
+	for _, pid := range []int{grandchild, cmd.Process.Pid} {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	_ = cmd.Wait() // it was killed
+}

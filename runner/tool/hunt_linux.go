@@ -92,7 +92,7 @@ func newHunt(callID string, n int, leader Process) *hunt {
 // it waits for: else it would go on with its next one.
 func (h *hunt) find() []proc {
 	var all []proc
-	if all, h.err = processes(); h.err != nil {
+	if all, h.err = h.candidates(); h.err != nil {
 		return nil
 	}
 	// Nothing older than the call is of the call.
@@ -124,6 +124,18 @@ func (h *hunt) find() []proc {
 	return alive
 }
 
+// candidates are all among whom the call's processes are. Where we are alone with it
+// these are our descendants, which are few: all processes of a host, looked at by each
+// of many shims, would be a load.
+func (h *hunt) candidates() ([]proc, error) {
+	if h.alone {
+		if own, ok := descendants(); ok {
+			return own, nil
+		}
+	}
+	return processes()
+}
+
 // look makes known what is there now, so that it stays known.
 func (h *hunt) look() { h.find() }
 
@@ -136,7 +148,7 @@ func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
 		if ticks, before := h.known[p.pid]; before && ticks == p.ticks {
 			ours = true
 		}
-		if !ours && !p.dead {
+		if !ours && !p.dead && !h.alone {
 			marked, err := bears(p.pid, h.callID, h.n)
 			h.err = errors.Join(h.err, err)
 			ours = marked
