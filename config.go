@@ -23,7 +23,7 @@ const defaultConfig = "holdfast.toml"
 // common are the flags of every command. They may stand before or after its name.
 type common struct {
 	Database  string `help:"The journal: a SQLite file, or postgres://… (default: holdfast.db in the state folder)." env:"HOLDFAST_DATABASE" placeholder:"PATH|URL"`
-	State     string `help:"The state folder: lock, keys (default: $$XDG_STATE_HOME/holdfast)." env:"HOLDFAST_STATE" placeholder:"DIR"`
+	State     string `help:"The state folder: locks, shims and, unless --database says otherwise, the journal (default: $$XDG_STATE_HOME/holdfast)." env:"HOLDFAST_STATE" placeholder:"DIR"`
 	Config    string `help:"A TOML file with flags as keys (default: holdfast.toml in the current folder, if it is there)." env:"HOLDFAST_CONFIG" placeholder:"FILE"`
 	LogFormat string `help:"Format of the logs on standard error." enum:"text,json" default:"text" env:"HOLDFAST_LOG_FORMAT"`
 	LogLevel  string `help:"Least severe level that is logged." enum:"debug,info,warn,error" default:"info" env:"HOLDFAST_LOG_LEVEL"`

@@ -214,11 +214,21 @@ func (UnknownCard) Outcomes() []Choice {
 	}
 }
 
-// Bounded is evidence in at most 20 lines.
+// Bounded is a command in at most 20 lines.
 func Bounded(s string) string {
 	first, _, left := HeadTail(Uncoloured(s), 20, 0)
 	if left > 0 {
 		first += "\n… " + Plural(left, "more line")
+	}
+	return journal.Cut(first, 4000)
+}
+
+// Ending is evidence in about 20 lines: what it is, and the end of what was seen,
+// which tells how far a command has come.
+func Ending(s string) string {
+	first, last, left := HeadTail(Uncoloured(s), 1, 19)
+	if left > 0 {
+		first += "\n… " + Plural(left, "line") + " before this\n" + last
 	}
 	return journal.Cut(first, 4000)
 }

@@ -1037,7 +1037,7 @@ func unknownParts(c UnknownCard) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Text(Bounded(e.Text)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Text(Ending(e.Text)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

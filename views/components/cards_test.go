@@ -101,6 +101,23 @@ func TestAskCard_Warnings(t *testing.T) {
 	}
 }
 
+// The end of what a command has printed tells how far it has come.
+func TestEnding_ShowsTheEnd(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	all.WriteString("311 bytes of output were captured; it ends:")
+	for i := range 40 {
+		fmt.Fprintf(&all, "\nline %d", i)
+	}
+	got := components.Ending(all.String())
+	if !strings.HasPrefix(got, "311 bytes of output were captured; it ends:\n… 21 lines before this\nline 21\n") || !strings.HasSuffix(got, "line 39") {
+		t.Errorf("got %q", got)
+	}
+	if got := components.Ending("one\ntwo"); got != "one\ntwo" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestUnknownCallCard(t *testing.T) {
 	t.Parallel()
 	call := callOf(t, "kubectl rollout restart")
