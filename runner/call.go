@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"holdfast/journal"
 	"holdfast/runner/shim"
@@ -123,6 +124,10 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	}
 	defer t.r.closeChild(child)
 	defer child.Abandon() // does nothing once it has begun
+	// Its birth may have taken a while; what was stopped meanwhile must not begin (COO-4).
+	if hit, err := t.r.store.Interrupted(ctx, []string{t.run.session}); err == nil && slices.Contains(hit, t.run.session) {
+		return ErrInterrupted
+	}
 	if err := t.dispatch(ctx, c, by, child); err != nil {
 		return err
 	}

@@ -242,6 +242,36 @@ func TestRunner_SweepLeavesTheNewbornAlone(t *testing.T) {
 	})
 }
 
+// What was stopped while its process was born doesn't begin.
+//
+// proves COO-4 CAL-1
+func TestRunner_StoppedAtItsBirth(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.Sweep = time.Hour })
+		r := b.start()
+		id := b.session(steps("echo x >> log"), asking)
+		b.untilState(id, journal.StateWaiting)
+		b.prepareAsTheDead(id)
+		clearAll, err := r.Strays(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, req := range b.pending(id) {
+			b.decide(req.ID, store.Decision{Reply: journal.ReplyOnce})
+		}
+		b.until(id, "it is worked on", func(v store.Session) bool { return v.Claim != nil })
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		clearAll()
+		b.untilState(id, journal.StateStopped)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallDispatched); n != 0 || b.file("log") != "" {
+			t.Errorf("dispatched %d times, the effect is %q", n, b.file("log"))
+		}
+	})
+}
+
 // prepareAsTheDead leaves what a server leaves that dies between the birth of a
 // session's call and the commit of its dispatch.
 func (b *bench) prepareAsTheDead(session string) {

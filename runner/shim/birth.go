@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// birthPatience bounds the wait for a shim that is to end, or to open a gate.
+	// birthPatience bounds the wait for a shim that is to end, or to open a gate, or
+	// was kept ready.
 	birthPatience = 10 * time.Second
 	// leftPatience bounds the wait for what an earlier server prepared under the same id.
 	leftPatience = 5 * time.Second
@@ -62,7 +63,7 @@ func (r *Root) attempt(ctx context.Context, id ID, s Spec) (_ *Child, ahead bool
 	}
 	c := &Child{r: r, id: id, base: context.WithoutCancel(ctx)}
 	if ahead, err = c.start(lock); err == nil {
-		err = c.prepare(ctx, s)
+		err = c.birth(ctx, s, ahead)
 	}
 	if err != nil {
 		c.discard()
@@ -183,6 +184,21 @@ func (r *Root) environ() []string {
 		}
 	}
 	return append(env, r.env...)
+}
+
+// birth is prepare. One that was kept ready and doesn't answer in time, since somebody
+// has stopped it, is ended: another is asked then.
+func (c *Child) birth(ctx context.Context, s Spec, ahead bool) error {
+	if !ahead {
+		return c.prepare(ctx, s)
+	}
+	timely, cancel := context.WithTimeoutCause(ctx, birthPatience, errSilent)
+	defer cancel()
+	err := c.prepare(timely, s)
+	if errors.Is(err, errSilent) {
+		_ = c.shim.Kill() // it may have ended
+	}
+	return err
 }
 
 // prepare tells the shim what to run and takes the facts of the process.

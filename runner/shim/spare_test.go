@@ -126,3 +126,19 @@ func TestSpare_Ends(t *testing.T) {
 		})
 	}
 }
+
+// proves COO-7: one that was kept ready and is stopped holds up the next command only
+// for a while, and nothing runs twice.
+func TestSpare_Stopped(t *testing.T) {
+	t.Parallel()
+	r := mustRoot(t)
+	_, _ = mustFollow(t, mustStart(t, r, specOf(t, "true")))
+	kept := ready(t, r)
+	kill(t, kept.Pid, unix.SIGSTOP)
+	s := specOf2(t, "echo ran >>ran")
+	exit, _ := mustFollow(t, mustStart(t, r, s))
+	wantExit(t, exit, 0)
+	if data, err := os.ReadFile(filepath.Join(s.Dir, "ran")); err != nil || string(data) != "ran\n" {
+		t.Errorf("it ran %q, %v", data, err)
+	}
+}
