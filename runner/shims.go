@@ -203,9 +203,16 @@ func (r *Runner) clear(ctx context.Context, id shim.ID, s *stray) error {
 	return r.o.Shims.Remove(id)
 }
 
+// strayPatience bounds how long a sweep keeps the name of a shim that doesn't answer,
+// since somebody has stopped it, from whoever wants to dispatch under it.
+const strayPatience = 30 * time.Second
+
 // endStray ends a command whose session was recovered without it, or whose
-// dispatch was never committed, and waits for its end.
+// dispatch was never committed, and waits for its end. What takes longer the next
+// sweep meets again.
 func (r *Runner) endStray(ctx context.Context, id shim.ID) {
+	ctx, cancel := context.WithTimeout(ctx, strayPatience)
+	defer cancel()
 	child, err := r.o.Shims.Attach(ctx, id)
 	if err == nil {
 		defer r.closeChild(child)
