@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -67,9 +68,11 @@ func (b *bench) adoptOn(ctx context.Context, e engine) (row []string, err error)
 		return nil, err
 	}
 	took := time.Since(begin)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	done := make(chan struct{})
 	defer close(done)
-	go release(gate, done)
+	wg.Go(func() { release(gate, done) })
 	if err := again.until(ctx, s, "SELECT count(*) FROM call WHERE state = 'succeeded'", b.commands); err != nil {
 		return nil, err
 	}

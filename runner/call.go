@@ -125,6 +125,7 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	defer t.r.closeChild(child)
 	defer child.Abandon() // does nothing once it has begun
 	// Its birth may have taken a while; what was stopped meanwhile must not begin (COO-4).
+	// What is asked later, or can't be read now, ends the command once it is followed.
 	if hit, err := t.r.store.Interrupted(ctx, []string{t.run.session}); err == nil && slices.Contains(hit, t.run.session) {
 		return ErrInterrupted
 	}

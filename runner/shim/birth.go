@@ -236,7 +236,7 @@ func (c *Child) interruptible(ctx context.Context) (done func()) {
 	}
 }
 
-// errSilent says that a shim has ended, and not said why.
+// errSilent says that a shim has ended, and not said why, or is ended for its silence.
 var errSilent = errors.New("it ended without a word")
 
 // silent gives errSilent for what a line says whose other end is gone.

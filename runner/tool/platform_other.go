@@ -62,7 +62,7 @@ func reapOrphans() {}
 
 func lastChild(int) bool { return false } // nothing tells
 
-func childless() bool { return false }
+func childless() bool { return true } // nothing tells: what the group's end said stands
 
 func scriptFile(text string) (*os.File, error) { return unlinkedScript(text) }
 
