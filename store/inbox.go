@@ -150,13 +150,15 @@ func (in *Inbox) sessions(ctx context.Context, q querier, owner string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	marks := strings.Repeat(", ?", len(ids))[2:]
-	list, err := sessionsWhere(ctx, q, "s.owner_id = ? AND s.id IN ("+marks+")", append([]any{owner}, ids...)...)
+	list, err := sessionsWhere(ctx, q, "s.owner_id = ? AND s.id IN ("+marks(len(ids))+")", append([]any{owner}, ids...)...)
 	for i := range list {
 		in.Sessions[list[i].ID] = list[i]
 	}
 	return err
 }
+
+// marks are n placeholders, for IN; n is at least 1.
+func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
 
 func sessionsWhere(ctx context.Context, q querier, where string, args ...any) ([]Session, error) {
 	d := q.dialect()
