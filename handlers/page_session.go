@@ -219,7 +219,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	s.forgetUnsent(c, f, id)
+	s.forgetUnsent(c, f, key, id)
 	n := noticeRecorded
 	if r.Replayed {
 		n = noticeAlready

@@ -172,7 +172,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: unsentForm(f).KeptAt}
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: keptVersion(f)}
 	for _, name := range limitFields {
 		p.Limits[name] = f.word(name)
 	}
@@ -205,7 +205,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s.forgetUnsent(c, f, store.NewMission)
+	s.forgetUnsent(c, f, key, store.NewMission)
 	n := noticeRecorded
 	if replayed {
 		n = noticeAlready
