@@ -70,6 +70,14 @@ func TestPages_Inbox(t *testing.T) {
 	if got := b.find("ready-row"); !strings.Contains(got, "Failed") || !strings.Contains(got, "the turn is not finished") {
 		t.Errorf("what is to look at says %q", got)
 	}
+	// Without a script too the title counts, as the navigation does.
+	for path, want := range map[string]string{"/needs-you": "(2) Needs you · Holdfast", "/settings": "(2) Settings · Holdfast"} {
+		b.open(path).page().want(http.StatusOK)
+		if title, count := b.doc.Find("title").Text(), b.doc.Find("#nav-count").Text(); title != want || count != "2" {
+			t.Errorf("%s has the title %q beside %q", path, title, count)
+		}
+	}
+	b.open("/needs-you").page()
 	b.doc.Find("table").Each(func(_ int, tbl *goquery.Selection) {
 		if tbl.AttrOr("role", "") != "table" || tbl.Find("tr:not([role=row]), td:not([role=cell]), th:not([role])").Length() != 0 || tbl.Find("caption").Length() != 1 {
 			t.Error("a table loses what it is where it is drawn as cards")

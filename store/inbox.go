@@ -20,9 +20,10 @@ type Inbox struct {
 	Missing    []Session // what blocks them must come back
 	Ready      []Session // to be looked at
 	Count      InboxCount
-	Sessions   map[string]Session // of the decisions and reconciles
-	Running    int                // sessions of the group that runs
-	Latest     int64              // when the last entry of those was made
+	Needs      map[journal.Needs]int // sessions by what they need, as NeedsCount gives them
+	Sessions   map[string]Session    // of the decisions and reconciles
+	Running    int                   // sessions of the group that runs
+	Latest     int64                 // when the last entry of those was made
 	Now        int64
 }
 
@@ -119,11 +120,11 @@ func (in *Inbox) counts(ctx context.Context, q querier, owner string) error {
 		return err
 	}
 	in.Count.Reconciles = calls + attempts
-	needs, err := needsCount(ctx, q, owner)
-	if err != nil {
+	var err error
+	if in.Needs, err = needsCount(ctx, q, owner); err != nil {
 		return err
 	}
-	in.Count.Missing, in.Count.Ready = needs[journal.NeedsBlocked], needs[journal.NeedsReview]
+	in.Count.Missing, in.Count.Ready = in.Needs[journal.NeedsBlocked], in.Needs[journal.NeedsReview]
 	var running struct {
 		N      int   `db:"n"`
 		Latest int64 `db:"latest"`

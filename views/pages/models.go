@@ -30,6 +30,7 @@ type Frame struct {
 
 	Viewer  components.Viewer // ID "": nobody is signed in
 	Needs   int               // what needs the viewer, over all sessions
+	Counts  bool              // the title has that number, unless it says something else
 	Current string            // the entry of the navigation: sessions, needs, new or ""
 
 	Refresh  int // seconds; 0: the page stays as it is
@@ -47,11 +48,19 @@ type Frame struct {
 // DocumentTitle is what a browser's tab says.
 func (f Frame) DocumentTitle() string {
 	t := f.Prefix + components.Plain(f.Title) + " · Holdfast"
-	if f.Problem || len(f.Problems) > 0 {
+	switch {
+	case f.wrong():
 		return "Error: " + t
+	case f.counted():
+		return fmt.Sprintf("(%d) %s", f.Needs, t)
 	}
 	return t
 }
+
+func (f Frame) wrong() bool { return f.Problem || len(f.Problems) > 0 }
+
+// counted reports whether the title begins with how much needs the viewer.
+func (f Frame) counted() bool { return f.Counts && f.Needs > 0 && f.Prefix == "" && !f.wrong() }
 
 // IconPath is where the tab's icon is.
 func (f Frame) IconPath() string { return static.Path("icon-" + cmp.Or(f.Icon, "plain") + ".svg") }
