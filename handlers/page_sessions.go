@@ -156,7 +156,9 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Workers = len(workers)
-	if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
+	if status != http.StatusOK {
+		p.KeepChoices()
+	} else if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
 		p.Agent = runbook
 	}
 	if p.Recent, err = s.recentWorkspaces(c.UserContext(), p.Viewer.ID); err != nil {

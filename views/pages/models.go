@@ -263,8 +263,48 @@ func (p NewSession) LimitFields() []components.LimitField {
 	return fields
 }
 
-// Presets are the choices of permissions, with what each means.
-func (NewSession) Presets() []components.Choice {
+// KeepChoices lets a form that is refused show what was chosen in it, also if that
+// isn't offered, any more or ever: it can't be chosen again, and its field says so.
+func (p *NewSession) KeepChoices() {
+	i := slices.IndexFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent })
+	if i < 0 && p.Agent != "" {
+		p.Agents = append(p.Agents, components.Agent{Name: p.Agent, Reason: "no server here offers it."})
+		i = len(p.Agents) - 1
+	}
+	switch {
+	case p.Agent == "":
+		p.blame("agent-0", "Say which agent works.")
+	case !p.Agents[i].Available:
+		p.blame("agent-0", "The agent "+components.Line(p.Agent, 60)+" can’t be chosen. Choose another one.")
+	}
+	if p.Preset != "" && !offered(p.Preset) {
+		p.blame("preset-0", "There is no preset "+components.Line(p.Preset, 60)+". Choose another one.")
+	}
+}
+
+// blame says what is wrong with a field, unless that is said already.
+func (p *NewSession) blame(field, text string) {
+	if !slices.ContainsFunc(p.Problems, func(one components.Problem) bool { return one.Field == field }) {
+		p.Problems = append(p.Problems, components.Problem{Field: field, Text: text})
+	}
+}
+
+// Presets are the choices of permissions, with what each means, and what was chosen
+// that is none.
+func (p NewSession) Presets() []components.Choice {
+	out := offeredPresets()
+	if p.Preset != "" && !offered(p.Preset) {
+		out = append(out, components.Choice{Value: p.Preset, Label: components.Line(p.Preset, 60), Hint: "Can’t be chosen: there is no such preset."})
+	}
+	return out
+}
+
+func offered(preset string) bool {
+	_, known := policy.ParsePreset(preset)
+	return known
+}
+
+func offeredPresets() []components.Choice {
 	return []components.Choice{
 		{Value: string(policy.AskAll), Label: policy.AskAll.Title(), Hint: "Nothing runs before you have read it and said yes, not even reading a file."},
 		{Value: string(policy.AskWrites), Label: policy.AskWrites.Title(), Hint: "Reading files inside the workspace is allowed, but for those that hold secrets. Every command, every edit and everything outside the workspace is asked."},
