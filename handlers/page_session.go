@@ -168,6 +168,9 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		cards[i] = &p.Requests[i]
 	}
 	components.NumberCards(cards...)
+	for _, card := range cards {
+		card.Of = max(card.Of, snap.Asked[card.Request.Tool.CallID])
+	}
 	for _, call := range snap.Unknown {
 		card := components.NewUnknownCard(call, now, newKey())
 		card.Locked = p.Locked()

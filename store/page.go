@@ -14,7 +14,8 @@ type SessionPage struct {
 	Session  Session
 	Events   []journal.Event
 	Queue    []QueuedPrompt
-	Requests []*journal.Request // pending
+	Requests []*journal.Request // pending, the oldest MaxPageRequests; Session.State.Pending names all
+	Asked    map[string]int     // how many are pending, by call, where not all of them are in Requests
 	Unknown  []*journal.Call    // to be reconciled
 	Calls    map[string]*journal.Call
 	Texts    map[string]string // of promoted prompts, by prompt
@@ -46,6 +47,9 @@ const (
 
 // spanKinds are those of the index event_span.
 const spanKinds = "'turn.started', 'turn.ended', 'continuation.requested', 'session.blocked', 'session.unblocked', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.unknown', 'call.resolved', 'attempt.unknown', 'attempt.resolved'"
+
+// MaxPageRequests bounds the requests of a page: each has a card with its payload.
+const MaxPageRequests = 100
 
 // maxSpans bounds what the line of a session's life is drawn from.
 const maxSpans = 200
@@ -114,8 +118,13 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		if p.Queue, err = admitted(ctx, q, id); err != nil {
 			return err
 		}
-		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT 100", id); err != nil {
+		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT ?", id, MaxPageRequests); err != nil {
 			return err
+		}
+		if len(p.Requests) < len(p.Session.State.Pending) {
+			if p.Asked, err = askedByCall(ctx, q, id); err != nil {
+				return err
+			}
 		}
 		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL ORDER BY proposed_seq", id); err != nil {
 			return err
@@ -131,6 +140,19 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		return p.beside(ctx, q, id)
 	})
 	return p, err
+}
+
+func askedByCall(ctx context.Context, q querier, id string) (map[string]int, error) {
+	var rows []struct {
+		Call string `db:"call_id"`
+		N    int    `db:"n"`
+	}
+	err := q.all(ctx, &rows, "SELECT call_id, count(*) AS n FROM request WHERE session_id = ? AND state = 'pending' GROUP BY call_id", id)
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.Call] = r.N
+	}
+	return out, err
 }
 
 // mine reads what the viewer keeps beside the journal, and the line of the session's life.

@@ -375,6 +375,16 @@ func (p Session) NeedsAnything() bool {
 	return len(p.Requests)+len(p.Unknown)+len(p.Attempts) > 0 || p.S.State.Blocked != nil
 }
 
+// RequestsRest says that more is asked than stands here; nothing if it isn't.
+func (p Session) RequestsRest() components.Phrase {
+	shown, all := len(p.Requests), len(p.S.State.Pending)
+	if all <= shown {
+		return nil
+	}
+	return components.Say(fmt.Sprintf("These are the oldest %d of %s. The others come here as these are answered. What waits over all sessions: ", shown, components.Plural(all, "request")),
+		components.Link("/needs-you", "Needs you"), ".")
+}
+
 // NothingNeeded is said where no card and no form stands above the journal.
 func (p Session) NothingNeeded() string {
 	if p.S.State.Needs() == journal.NeedsReview {
