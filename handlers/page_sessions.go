@@ -156,10 +156,10 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Workers = len(workers)
-	if status != http.StatusOK {
+	if status == http.StatusOK { // what was used last may not be offered any more
+		p.OfferChoices(runbook, string(policy.AskWrites))
+	} else {
 		p.KeepChoices()
-	} else if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
-		p.Agent = runbook
 	}
 	if p.Recent, err = s.recentWorkspaces(c.UserContext(), p.Viewer.ID); err != nil {
 		return err

@@ -34,6 +34,17 @@ func (p NewSession) LimitFields() []components.LimitField {
 	return fields
 }
 
+// OfferChoices chooses these in the place of an agent that can't be chosen, or of a
+// preset that is none.
+func (p *NewSession) OfferChoices(agent, preset string) {
+	if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
+		p.Agent = agent
+	}
+	if !offered(p.Preset) {
+		p.Preset = preset
+	}
+}
+
 // KeepChoices lets a form that is refused show what was chosen in it, also if that
 // isn't offered, any more or ever: it can't be chosen again, and its field says so.
 func (p *NewSession) KeepChoices() {
