@@ -144,8 +144,10 @@ func TestUnsent_AnotherTextOfASentForm(t *testing.T) {
 		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-sent", store.PromptInput{Text: "do it", Delivery: journal.Queue})
 		must(t, err)
 		for _, at := range []struct{ place, key, text string }{
-			{store.NewMission, "key-new", "build it, and test it"}, {store.NewMission, "key-bare", "build it"},
-			{one.ID, "key-sent", "do it twice"}, {bare.ID, "key-sent", "do it"}, // there it was not sent
+			{store.NewMission, "key-new", "build it, and test it"},
+			{store.NewMission, "key-bare", "build it"},
+			{one.ID, "key-sent", "do it twice"},
+			{bare.ID, "key-sent", "do it"}, // there it was not sent
 		} {
 			first := keep(t, s, owner, at.place, at.key, at.text)
 			wantUnsent(t, s, owner, at.place, at.text)
