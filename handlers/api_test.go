@@ -356,6 +356,37 @@ func TestCalls(t *testing.T) {
 	})
 }
 
+// A resolution that says too little is told all that it lacks, at once, with the
+// values that are taken, and nothing is recorded.
+//
+// proves CAL-3
+func TestResolution_NamesAllThatIsMissing(t *testing.T) {
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	th := w.things(t, w.alice)
+	const (
+		outcome  = "outcome must be happened, did_not_happen, in_part or cannot_tell"
+		evidence = "evidence must say how you know, unless the outcome is cannot_tell"
+		then     = "then must be continue or stay"
+		attempt  = "outcome must be retry or abandon"
+	)
+	call, request := "/api/v1/calls/"+th.call+"/resolution", "/api/v1/attempts/"+th.attempt+"/resolution"
+	for _, tt := range []struct{ path, body, slug, want string }{
+		{call, `{}`, "unknown-outcome", outcome + "; " + evidence + "; " + then + "."},
+		{call, `{"evidence":"I saw it"}`, "unknown-outcome", outcome + "; " + then + "."},
+		{call, `{"outcome":"perhaps","then":"stay"}`, "unknown-outcome", outcome + "; " + evidence + "."},
+		{call, `{"outcome":"happened"}`, "evidence-missing", evidence + "; " + then + "."},
+		{call, `{"outcome":"cannot_tell"}`, "unknown-then", then + "."},
+		{request, `{}`, "unknown-outcome", attempt + "; " + then + "."},
+		{request, `{"outcome":"retry"}`, "unknown-then", then + "."},
+	} {
+		got := w.do(t, post, tt.path, as(w.alice), sendsJSON(tt.body)).wantProblem(t, http.StatusUnprocessableEntity, tt.slug)
+		if got["detail"] != tt.want+" Nothing was recorded." {
+			t.Errorf("%s: %q, want %q", tt.body, got["detail"], tt.want)
+		}
+	}
+	w.do(t, post, "/api/v1/calls/"+th.call+"/resolution", as(w.mallory), sendsJSON(`{}`)).wantProblem(t, http.StatusNotFound, "no-such-call")
+}
+
 func TestAttempts_Resolve(t *testing.T) {
 	// The words of a person on an attempt; the rule itself comes with the agents that make attempts.
 	onEach(t, func(t *testing.T, w *world) {

@@ -1,9 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
@@ -100,6 +103,31 @@ type resolutionInput struct {
 	Then     journal.Then `json:"then"`
 }
 
+// check names all that is missing or wrong, if that is more than one thing; a single
+// one the store refuses by itself. The error is of the type of the first. needed: an
+// outcome other than cannot_tell needs evidence. Code: unprocessable.
+func (in *resolutionInput) check(needed bool, outcomes ...string) error {
+	last := len(outcomes) - 1
+	slug, wrong := "", []string(nil)
+	say := func(of, what string) {
+		slug = cmp.Or(slug, of)
+		wrong = append(wrong, what)
+	}
+	if !slices.Contains(outcomes, in.Outcome) {
+		say("unknown-outcome", "outcome must be "+strings.Join(outcomes[:last], ", ")+" or "+outcomes[last])
+	}
+	if needed && in.Outcome != string(journal.CannotTell) && strings.TrimSpace(in.Evidence) == "" {
+		say("evidence-missing", "evidence must say how you know, unless the outcome is cannot_tell")
+	}
+	if in.Then != journal.ThenContinue && in.Then != journal.ThenStay {
+		say("unknown-then", "then must be continue or stay")
+	}
+	if len(wrong) < 2 {
+		return nil
+	}
+	return refuse(slug, strings.Join(wrong, "; ")+".")
+}
+
 // apiResolveCall: POST /api/v1/calls/{id}/resolution.
 func (s *Server) apiResolveCall(c *fiber.Ctx) error {
 	id, err := pathID(c, "id", "call")
@@ -109,6 +137,9 @@ func (s *Server) apiResolveCall(c *fiber.Ctx) error {
 	var in resolutionInput
 	var call *journal.Call
 	if err = readJSON(c, &in); err == nil {
+		err = in.check(true, string(journal.Happened), string(journal.DidNotHappen), string(journal.InPart), string(journal.CannotTell))
+	}
+	if err == nil {
 		r := store.CallResolution{Outcome: journal.Verdict(in.Outcome), Evidence: in.Evidence, Then: in.Then}
 		call, err = s.store.ResolveCall(c.UserContext(), current(c).User.ID, id, r)
 	}
@@ -130,6 +161,9 @@ func (s *Server) apiResolveAttempt(c *fiber.Ctx) error {
 	var in resolutionInput
 	var attempt *journal.Attempt
 	if err = readJSON(c, &in); err == nil {
+		err = in.check(false, string(journal.AttemptRetry), string(journal.AttemptAbandon))
+	}
+	if err == nil {
 		r := store.AttemptResolution{Outcome: journal.AttemptVerdict(in.Outcome), Evidence: in.Evidence, Then: in.Then}
 		attempt, err = s.store.ResolveAttempt(c.UserContext(), current(c).User.ID, id, r)
 	}

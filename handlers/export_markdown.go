@@ -257,7 +257,12 @@ func (d *document) commands(ctx context.Context) error {
 			d.say(".")
 		}
 		if c.AdoptedAt > 0 {
-			d.say(" The server was restarted meanwhile; it was found still running at %s, and nothing was interrupted.", timeJSON(c.AdoptedAt))
+			d.say(" The server was restarted meanwhile; it was found still running at %s", timeJSON(c.AdoptedAt))
+			if c.State == journal.CallIsUnknown {
+				d.say(". It was lost later.")
+			} else {
+				d.say(", and nothing of it was interrupted up to then.")
+			}
 		}
 		if c.Reason == journal.ReasonNotStarted {
 			d.say(" It never began: the server was lost between its dispatch and its start.")

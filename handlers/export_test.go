@@ -426,7 +426,7 @@ func TestExport_AdoptedCall(t *testing.T) {
 			t.Fatalf("got %+v, %v", c, err)
 		}
 		since := timeJSON(c.AdoptedAt)
-		for name, export := range map[string]exportFunc{`"adopted_at":"` + since + `"`: ExportJSON, "it was found still running at " + since + ", and nothing was interrupted.": ExportMarkdown} {
+		for name, export := range map[string]exportFunc{`"adopted_at":"` + since + `"`: ExportJSON, "it was found still running at " + since + ", and nothing of it was interrupted up to then.": ExportMarkdown} {
 			var out bytes.Buffer
 			if err := export(t.Context(), &out, w.store, r.Owner, r.Session); err != nil {
 				t.Fatal(err)
@@ -434,6 +434,27 @@ func TestExport_AdoptedCall(t *testing.T) {
 			if !strings.Contains(out.String(), name) {
 				t.Errorf("%q isn't in the export:\n%s", name, out.String())
 			}
+		}
+		page := func() string {
+			return w.tab(t, w.alice).open("/sessions/" + r.Session).page().want(http.StatusOK).main()
+		}
+		if got := page(); !strings.Contains(got, "up to then nothing of it was interrupted") {
+			t.Errorf("the page says %q", got)
+		}
+
+		// Lost after that, it is nowhere said that nothing was interrupted.
+		r.Claim = storetest.MustClaim(t, w.store, r.Session, r.Worker)
+		storetest.MustLose(t, w.store, r.Claim)
+		var out bytes.Buffer
+		if err := ExportMarkdown(t.Context(), &out, w.store, r.Owner, r.Session); err != nil {
+			t.Fatal(err)
+		}
+		commands, _, _ := strings.Cut(out.String(), "# Journal")
+		if strings.Contains(commands, "nothing of it was interrupted") || !strings.Contains(commands, "it was found still running at "+since+". It was lost later.") {
+			t.Errorf("the export says of what was lost later:\n%s", commands)
+		}
+		if got := page(); strings.Contains(got, "nothing of it was interrupted") || !strings.Contains(got, "It was lost later.") {
+			t.Errorf("the page says of what was lost later %q", got)
 		}
 	})
 }

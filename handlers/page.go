@@ -27,18 +27,23 @@ func draw(c *fiber.Ctx, status int, page templ.Component) error {
 // frame is what stands around a page. now is the snapshot's time.
 func (s *Server) frame(c *fiber.Ctx, title, here string, now int64) (pages.Frame, error) {
 	f, err := s.frameFor(c.UserContext(), viewerOf(c), title, now)
-	f.Current = here
+	f.Current, f.Counts = here, true
 	return f, err
 }
 
 // frameFor is the frame for a viewer, also where no request is at hand.
 func (s *Server) frameFor(ctx context.Context, v components.Viewer, title string, now int64) (pages.Frame, error) {
-	f := s.bareFrame(title)
-	f.Now, f.Viewer = now, v
 	needs, err := s.store.NeedsCount(ctx, v.ID)
 	if err != nil {
-		return f, err
+		return s.bareFrame(title), err
 	}
+	return s.frameOf(ctx, v, title, now, needs)
+}
+
+// frameOf is frameFor with what needs the viewer, for a page whose snapshot has it.
+func (s *Server) frameOf(ctx context.Context, v components.Viewer, title string, now int64, needs map[journal.Needs]int) (pages.Frame, error) {
+	f := s.bareFrame(title)
+	f.Now, f.Viewer = now, v
 	for need, n := range needs {
 		if need.Urgent() {
 			f.Needs += n

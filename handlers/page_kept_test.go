@@ -41,8 +41,15 @@ func refusals(th things, limited, plain string) map[string][]refusal {
 			{"/sessions", "a workspace elsewhere", 422, mission("workspace", "/etc", "steps", "12"), all},
 			{"/sessions", "no key", 400, mission("idempotency_key", ""), all},
 		},
-		"/sessions/new/unsent":  {{"/sessions/new/unsent", "too long", 413, mission("prompt", long), all}},
-		"/sessions/:id/unsent":  {{"/sessions/" + plain + "/unsent", "too long", 413, vals("text", long), []string{"text"}}},
+		"/sessions/new/unsent": {
+			{"/sessions/new/unsent", "too long", 413, mission("prompt", long), all},
+			{"/sessions/new/unsent", "no key", 400, mission("idempotency_key", ""), all},
+		},
+		"/sessions/:id/unsent": {
+			{"/sessions/" + plain + "/unsent", "too long", 413, vals("text", long, "idempotency_key", newKey()), []string{"text"}},
+			{"/sessions/" + plain + "/unsent", "no key", 400, vals("text", "half a\nthought"), []string{"text"}},
+			{"/sessions/" + plain + "/unsent", "a key that nothing could be sent under", 400, vals("text", "half a\nthought", "idempotency_key", "two words"), []string{"text"}},
+		},
 		"/sessions/:id/prompts": {{"/sessions/" + plain + "/prompts", "no such delivery", 422, vals("text", "go\non", "delivery", "soon", "idempotency_key", newKey()), []string{"text"}}},
 		"/sessions/:id/continuation": {
 			{"/sessions/" + limited + "/continuation", "a limit in words", 422, vals("steps", "twelve"), []string{"steps"}},

@@ -70,9 +70,48 @@ func TestPages_Inbox(t *testing.T) {
 	if got := b.find("ready-row"); !strings.Contains(got, "Failed") || !strings.Contains(got, "the turn is not finished") {
 		t.Errorf("what is to look at says %q", got)
 	}
+	// Without a script too the title counts, as the navigation does.
+	for path, want := range map[string]string{"/needs-you": "(2) Needs you · Holdfast", "/settings": "(2) Settings · Holdfast"} {
+		b.open(path).page().want(http.StatusOK)
+		if title, count := b.doc.Find("title").Text(), b.doc.Find("#nav-count").Text(); title != want || count != "2" {
+			t.Errorf("%s has the title %q beside %q", path, title, count)
+		}
+	}
+	b.open("/needs-you").page()
 	b.doc.Find("table").Each(func(_ int, tbl *goquery.Selection) {
 		if tbl.AttrOr("role", "") != "table" || tbl.Find("tr:not([role=row]), td:not([role=cell]), th:not([role])").Length() != 0 || tbl.Find("caption").Length() != 1 {
 			t.Error("a table loses what it is where it is drawn as cards")
+		}
+	})
+}
+
+// A session that asks more than its page has room for says so, with the true
+// number, and shows the next as they are answered (R6, PER-1).
+func TestPages_MoreRequestsThanStandThere(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.start(t, w.alice, "go")
+		call := r.MustCall(t, w.store, journal.EffectEffect)
+		var asks []journal.Body
+		for range store.MaxPageRequests + 2 {
+			asks = append(asks, storetest.Ask(store.NewID("per"), call))
+		}
+		storetest.MustAppend(t, w.store, r.Claim, "", asks...)
+		b := w.tab(t, w.alice).open("/sessions/" + r.Session).page().want(http.StatusOK)
+		want := fmt.Sprintf("These are the oldest %d of %d requests.", store.MaxPageRequests, len(asks))
+		if n := b.doc.Find(`[data-testid="decision-card"]`).Length(); n != store.MaxPageRequests || !strings.Contains(b.find("requests-rest"), want) || b.doc.Find(`[data-testid="requests-rest"] a[href="/needs-you"]`).Length() != 1 {
+			t.Errorf("%d cards, and the page says %q", n, b.find("requests-rest"))
+		}
+		if got := b.doc.Find(`[data-testid="place"]`).First().Text(); !strings.HasPrefix(got, fmt.Sprintf("1 of %d permissions for this command.", len(asks))) {
+			t.Errorf("the first card says %q", got)
+		}
+		for _, ask := range asks[:2] {
+			if _, err := w.store.Decide(t.Context(), w.alice.user.ID, ask.(*journal.PermissionAsked).ID, store.Decision{Reply: journal.ReplyOnce, Key: newKey()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.open("/sessions/" + r.Session).page().want(http.StatusOK)
+		if b.doc.Find(`[data-testid="decision-card"]`).Length() != store.MaxPageRequests || b.find("requests-rest") != "" {
+			t.Errorf("with room for all the page says %q", b.find("requests-rest"))
 		}
 	})
 }

@@ -208,6 +208,45 @@ func TestUnsent_OfTwoTabs(t *testing.T) {
 	})
 }
 
+// Who goes back to a form that was sent and writes something else has it kept, and
+// is told so; the text that was sent isn't. A script's save that comes late keeps nothing.
+//
+// proves ADM-2
+func TestUnsent_BackToASentForm(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		session := "/sessions/" + w.session(t, w.alice)
+		for _, at := range []struct{ page, keep, send, form, field string }{
+			{session, session + "/unsent", session + "/prompts", `[data-testid="composer"]`, "text"},
+			{"/sessions/new", "/sessions/new/unsent", "/sessions", `[data-testid="new-session-form"]`, "prompt"},
+		} {
+			b := w.tab(t, w.alice)
+			_, fields := b.open(at.page).page().fields(at.form, vals(at.field, "build\r\nit", "delivery", "queue", "workspace", "/srv/x"))
+			b.post(at.send, fields).want(http.StatusSeeOther)
+			b.post(at.keep, fields).want(http.StatusSeeOther)
+			b.follow().page().want(http.StatusOK)
+			if got := b.doc.Find("[data-unsent]").Text(); strings.TrimSpace(got) != "" || b.doc.Find(`[data-testid="notice"]`).Length() != 0 {
+				t.Errorf("%s: sent, and %q is kept", at.page, got)
+			}
+			fields.Set(at.field, "build\r\nit, and test")
+			fields.Set("typing", "1")
+			b.post(at.keep, fields).want(http.StatusSeeOther)
+			if got := b.open(at.page).doc.Find("[data-unsent]").Text(); strings.TrimSpace(got) != "" {
+				t.Errorf("%s: a late save kept %q", at.page, got)
+			}
+			fields.Del("typing")
+			b.post(at.keep, fields).want(http.StatusSeeOther)
+			b.follow().page().want(http.StatusOK, "Your text is kept. It was not sent.")
+			if got := b.doc.Find("[data-unsent]").Text(); strings.TrimPrefix(got, "\n") != "build\nit, and test" {
+				t.Errorf("%s: %q is kept", at.page, got)
+			}
+			b.submit(at.form, vals("delivery", "queue", "workspace", "/srv/x")).want(http.StatusSeeOther)
+			if got := b.open(at.page).doc.Find("[data-unsent]").Text(); strings.TrimSpace(got) != "" {
+				t.Errorf("%s: sent, and still kept: %q", at.page, got)
+			}
+		}
+	})
+}
+
 // A page that one person left open is no other person's, who signs in on the same browser.
 //
 // proves OWN-1 OWN-2

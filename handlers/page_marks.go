@@ -37,7 +37,7 @@ func (s *Server) submitUnsent(c *fiber.Ctx) error {
 		return err
 	}
 	keep(c, kept{Text: unsentText(f, "text"), Session: id})
-	return s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
+	return s.orNoSession(c, id, s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h"))
 }
 
 // submitUnsentMission: POST /sessions/new/unsent keeps what is typed for a new session.
@@ -58,10 +58,14 @@ func unsentText(f form, field string) string {
 
 // keepUnsent keeps the text of a form.
 func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error {
-	if err := s.limit(c); err != nil {
-		return err
+	key, err := f.key()
+	if err == nil {
+		err = s.limit(c)
 	}
-	at, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f), unsentText(f, field))
+	var at int64
+	if err == nil {
+		at, err = s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f, key), unsentText(f, field))
+	}
 	if err != nil {
 		return err
 	}
@@ -78,22 +82,28 @@ func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error
 // nothing is, since the text is empty or was sent.
 const keptHeader = "X-Holdfast-Kept"
 
-// unsentForm says which form a text stands in.
-func unsentForm(f form) store.UnsentForm {
+// unsentForm says which form a text stands in, by its key.
+func unsentForm(f form, key string) store.UnsentForm {
+	return store.UnsentForm{Key: key, KeptAt: keptVersion(f), Typing: f.text("typing") != ""}
+}
+
+// keptVersion is the version of the kept text that a form was drawn with; 0: it was
+// drawn with none, or made by hand.
+func keptVersion(f form) int64 {
 	at, err := strconv.ParseInt(f.text(keptField), 10, 64)
 	if err != nil {
-		at = 0 // it was drawn with none, or made by hand
+		return 0
 	}
-	return store.UnsentForm{Key: f.text("idempotency_key"), KeptAt: at}
+	return at
 }
 
 // keptField is the field by which a form carries the version that it was drawn with.
 const keptField = "kept_at"
 
-// forgetUnsent drops what was kept of a text that has been sent now. If that
-// fails it stays, and the person can take it away.
-func (s *Server) forgetUnsent(c *fiber.Ctx, f form, place string) {
-	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f)); err != nil {
+// forgetUnsent drops what was kept of a text that has been sent now under a key. If
+// that fails it stays, and the person can take it away.
+func (s *Server) forgetUnsent(c *fiber.Ctx, f form, key, place string) {
+	if err := s.store.DropUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f, key)); err != nil {
 		s.log.Warn("forget what was kept of a sent text", slog.String("request_id", requestID(c)), slog.Any("error", err))
 	}
 }

@@ -20,10 +20,11 @@ func (s *Server) showNeedsYou(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(c, "Needs you", "needs", list.Now)
+	f, err := s.frameOf(c.UserContext(), viewerOf(c), "Needs you", list.Now, list.Needs)
 	if err != nil {
 		return err
 	}
+	f.Current, f.Counts = "needs", true
 	return draw(c, http.StatusOK, pages.NeedsYouPage(newInbox(f, &list)))
 }
 

@@ -2,8 +2,11 @@ package handlers
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/PuerkitoBio/goquery"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -64,6 +67,45 @@ func TestPages_NewSessionAgents(t *testing.T) {
 	b := w.tab(t, w.alice).open("/sessions/new").page().want(http.StatusOK, "Can’t be chosen: opencode was not found <in> PATH", "1 worker running")
 	if _, off := b.doc.Find("input[name=agent][value=opencode]").Attr("disabled"); !off || b.doc.Find("input[name=tokens]").Length() != 1 || b.doc.Find("input[name=cost_usd]").Length() != 1 {
 		t.Error("it can be chosen, or its limits can't be set")
+	}
+}
+
+// What was chosen and isn't offered stands in the form that is refused, as what it
+// is, with what is wrong: nothing else is chosen in its place without a word.
+func TestPages_NewSessionKeepsWhatWasChosen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	agents := []store.Agent{{Name: runbook, Kind: "builtin", Available: true}, {Name: "opencode", Kind: "acp", Reason: "not found"}}
+	if err := w.store.SeeWorker(t.Context(), store.Worker{ID: "w1", StateFolderID: "f1", Host: "h", Agents: agents}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, agent, preset string
+		more                []string
+		problems            []string
+	}{
+		{"a bad limit, an agent of another server", "else<b>", "ask_all", []string{"steps", "many"}, []string{"#limit-steps", "#agent-0"}},
+		{"no text, an agent that is missing now", "opencode", "ask_all", []string{"prompt", ""}, []string{"#prompt", "#agent-0"}},
+		{"no such agent", "else", "ask_all", nil, []string{"#agent-0"}},
+		{"no such preset", runbook, "all<b>", nil, []string{"#preset-0"}},
+		{"neither, and no folder", "else", "all", []string{"workspace", ""}, []string{"#workspace", "#agent-0", "#preset-0"}},
+		{"no agent and a bad limit", "", "ask_all", []string{"steps", "many"}, []string{"#limit-steps", "#agent-0"}},
+	} {
+		b := w.tab(t, w.alice).open("/sessions/new").page()
+		_, fields := b.fields(`[data-testid="new-session-form"]`, vals(append([]string{"prompt", "go", "workspace", "/srv/x", "agent", tt.agent, "preset", tt.preset}, tt.more...)...))
+		b.post("/sessions", fields).page().want(http.StatusUnprocessableEntity)
+		var got []string
+		b.doc.Find("#errors a").Each(func(_ int, a *goquery.Selection) { got = append(got, a.AttrOr("href", "")) })
+		if !slices.Equal(got, tt.problems) || b.doc.Find("form .problem").Length() != len(got) {
+			t.Errorf("%s: the problems are %v at %d fields, want %v", tt.name, got, b.doc.Find("form .problem").Length(), tt.problems)
+		}
+		for field, want := range map[string]string{"agent": tt.agent, "preset": tt.preset} {
+			chosen := b.doc.Find("input[name=" + field + "][checked]")
+			_, off := chosen.Attr("disabled")
+			if chosen.AttrOr("value", "") != want || off == (want == runbook || want == "ask_all" || want == "") {
+				t.Errorf("%s: the form has the %s %q, which can't be chosen: %v", tt.name, field, chosen.AttrOr("value", ""), off)
+			}
+		}
 	}
 }
 

@@ -168,6 +168,9 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		cards[i] = &p.Requests[i]
 	}
 	components.NumberCards(cards...)
+	for _, card := range cards {
+		card.Of = max(card.Of, snap.Asked[card.Request.Tool.CallID])
+	}
 	for _, call := range snap.Unknown {
 		card := components.NewUnknownCard(call, now, newKey())
 		card.Locked = p.Locked()
@@ -219,7 +222,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	s.forgetUnsent(c, f, id)
+	s.forgetUnsent(c, f, key, id)
 	n := noticeRecorded
 	if r.Replayed {
 		n = noticeAlready

@@ -156,8 +156,10 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Workers = len(workers)
-	if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
-		p.Agent = runbook
+	if status == http.StatusOK { // what was used last may not be offered any more
+		p.OfferChoices(runbook, string(policy.AskWrites))
+	} else {
+		p.KeepChoices()
 	}
 	if p.Recent, err = s.recentWorkspaces(c.UserContext(), p.Viewer.ID); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: unsentForm(f).KeptAt}
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: keptVersion(f)}
 	for _, name := range limitFields {
 		p.Limits[name] = f.word(name)
 	}
@@ -205,7 +207,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s.forgetUnsent(c, f, store.NewMission)
+	s.forgetUnsent(c, f, key, store.NewMission)
 	n := noticeRecorded
 	if replayed {
 		n = noticeAlready

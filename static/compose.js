@@ -170,14 +170,17 @@
 
   // ---- text that was typed and not sent is kept on the server for its owner
 
-  let timer = 0, keeping = false, kept = null;
+  let timer = 0, keeping = false, kept = null, spent = '';
   const field = () => document.querySelector('[data-unsent]');
   const hidden = (form, name) => form.querySelector(`[name=${name}]`)?.value || '';
 
   function keep() {
     const el = field();
     if (!el) return null;
-    return { url: el.dataset.unsent, body: new URLSearchParams({ text: el.value, idempotency_key: el.form.dataset.key || hidden(el.form, 'idempotency_key'), for: hidden(el.form, 'for'), kept_at: hidden(el.form, 'kept_at') }) };
+    const k = { url: el.dataset.unsent, key: el.form.dataset.key || hidden(el.form, 'idempotency_key') };
+    k.body = new URLSearchParams({ text: el.value, idempotency_key: k.key, for: hidden(el.form, 'for'), kept_at: hidden(el.form, 'kept_at') });
+    if (k.key !== spent) k.body.set('typing', '1'); // a save that comes after its text was sent keeps nothing
+    return k;
   }
 
   // The form carries the version that is kept of its text: when it is sent, under
@@ -202,6 +205,12 @@
       if (res.ok && (version || !text)) {
         kept = text;
         holdVersion(form, version);
+      }
+      // It was sent under this key, and still stands here to be written on: who went
+      // back to a form that was sent does that. What isn't the same is kept from now on.
+      if (res.ok && !version && text && k.body.has('typing') && !form.dataset.sending && keep()?.key === k.key) {
+        spent = k.key;
+        keepSoon();
       }
       if (state) state.textContent = res.ok ? (version ? 'Kept on the server, not sent.' : '') : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
     } catch {

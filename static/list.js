@@ -10,9 +10,9 @@
   const changes = $('changes');
   let known = Number(pulse.dataset.needs || 0);
 
-  // number puts the count before the title. It takes away only what it has put
-  // there itself: a session may be called anything.
-  let own = '';
+  // number puts the count before the title. It takes away only what it, or the
+  // server, has put there itself: a session may be called anything.
+  let own = pulse.hasAttribute('data-counted') ? `(${known}) ` : '';
   function number(n) {
     const bare = own && document.title.startsWith(own) ? document.title.slice(own.length) : document.title;
     own = n ? `(${n}) ` : '';

@@ -257,7 +257,7 @@
     }
     if (anchorAt?.el.isConnected) window.scrollBy({ top: anchorAt.el.getBoundingClientRect().top - anchorAt.top, behavior: 'instant' });
     if (follow) $('latest').scrollIntoView({ block: 'end', behavior: 'instant' });
-    else unread += fresh.filter((li) => !li.hidden).length;
+    else unread.push(...fresh.filter((li) => !li.hidden));
     setText($('entry-count'), count(source().cursor(), 'entry', 'entries'));
     setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
     render();
@@ -271,11 +271,11 @@
     while (pieces.length > 500) pieces.shift().remove();
   }
 
-  let unread = 0;
+  let unread = []; // entries that have come and weren't on the screen yet
   function newer() {
     const s = source();
-    const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread;
-    if ($('latest').getBoundingClientRect().top < window.innerHeight) unread = 0; // the end is, or was, on the screen
+    while (unread.length && !(unread[0].isConnected && unread[0].getBoundingClientRect().top >= window.innerHeight)) unread.shift();
+    const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread.length;
     const link = $('newer');
     link.hidden = behind === 0;
     setText(link, count(behind, 'newer entry', 'newer entries'));
@@ -437,7 +437,7 @@
     render();
   });
   $('newer').addEventListener('click', (e) => {
-    unread = 0;
+    unread = [];
     if (!source().held) return;
     e.preventDefault();
     hold.setAttribute('aria-pressed', 'false');

@@ -20,9 +20,10 @@ type Inbox struct {
 	Missing    []Session // what blocks them must come back
 	Ready      []Session // to be looked at
 	Count      InboxCount
-	Sessions   map[string]Session // of the decisions and reconciles
-	Running    int                // sessions of the group that runs
-	Latest     int64              // when the last entry of those was made
+	Needs      map[journal.Needs]int // sessions by what they need, as NeedsCount gives them
+	Sessions   map[string]Session    // of the decisions and reconciles
+	Running    int                   // sessions of the group that runs
+	Latest     int64                 // when the last entry of those was made
 	Now        int64
 }
 
@@ -119,11 +120,11 @@ func (in *Inbox) counts(ctx context.Context, q querier, owner string) error {
 		return err
 	}
 	in.Count.Reconciles = calls + attempts
-	needs, err := needsCount(ctx, q, owner)
-	if err != nil {
+	var err error
+	if in.Needs, err = needsCount(ctx, q, owner); err != nil {
 		return err
 	}
-	in.Count.Missing, in.Count.Ready = needs[journal.NeedsBlocked], needs[journal.NeedsReview]
+	in.Count.Missing, in.Count.Ready = in.Needs[journal.NeedsBlocked], in.Needs[journal.NeedsReview]
 	var running struct {
 		N      int   `db:"n"`
 		Latest int64 `db:"latest"`
@@ -150,13 +151,15 @@ func (in *Inbox) sessions(ctx context.Context, q querier, owner string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	marks := strings.Repeat(", ?", len(ids))[2:]
-	list, err := sessionsWhere(ctx, q, "s.owner_id = ? AND s.id IN ("+marks+")", append([]any{owner}, ids...)...)
+	list, err := sessionsWhere(ctx, q, "s.owner_id = ? AND s.id IN ("+marks(len(ids))+")", append([]any{owner}, ids...)...)
 	for i := range list {
 		in.Sessions[list[i].ID] = list[i]
 	}
 	return err
 }
+
+// marks are n placeholders, for IN; n is at least 1.
+func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
 
 func sessionsWhere(ctx context.Context, q querier, where string, args ...any) ([]Session, error) {
 	d := q.dialect()

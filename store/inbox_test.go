@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -133,6 +134,11 @@ func TestInbox_EveryState(t *testing.T) {
 		}
 		counts, err := s.SessionCounts(t.Context(), owner)
 		must(t, err)
+		needs, err := s.NeedsCount(t.Context(), owner)
+		must(t, err)
+		if !maps.Equal(in.Needs, needs) || len(needs) == 0 {
+			t.Errorf("sessions need %v, by the inbox %v", needs, in.Needs)
+		}
 		if attempts != 1 || len(in.Reconciles) != in.Count.Reconciles || in.Running != counts[journal.GroupRunning] || len(in.Ready) != counts[journal.GroupReview] || in.Latest == 0 {
 			t.Errorf("%d attempts, %+v, %d run since %d; the list has %v", attempts, in.Count, in.Running, in.Latest, counts)
 		}

@@ -94,25 +94,71 @@ func keep(t *testing.T, s *store.Store, owner, place, key, text string) int64 {
 	return at
 }
 
-// A save that comes after its form was sent brings nothing back.
+// A save that comes after its form was sent brings nothing back: neither all of
+// the text nor, while it is typed, a part of it.
 func TestUnsent_NotAfterItWasSent(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		owner := storetest.MustUser(t, s).ID
-		one, _, err := s.CreateSession(t.Context(), owner, "key-new", storetest.NewSession())
+		late := func(place, key, text string) {
+			t.Helper()
+			at, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key, Typing: true}, text)
+			must(t, err)
+			if at != 0 {
+				t.Errorf("%q was kept at %s, at %d", text, place, at)
+			}
+			wantUnsent(t, s, owner, place, "")
+		}
+		mission := storetest.NewSession()
+		mission.Prompt = &store.PromptInput{Text: "build\r\nit", Delivery: journal.Queue}
+		one, _, err := s.CreateSession(t.Context(), owner, "key-new", mission)
 		must(t, err)
-		keep(t, s, owner, store.NewMission, "key-new", "late")
+		keep(t, s, owner, store.NewMission, "key-new", "build\r\nit")
 		wantUnsent(t, s, owner, store.NewMission, "")
-		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-sent", store.PromptInput{Text: "do it", Delivery: journal.Queue})
+		late(store.NewMission, "key-new", "build")
+		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-sent", store.PromptInput{Text: "do it, élan", Delivery: journal.Queue})
 		must(t, err)
-		keep(t, s, owner, one.ID, "key-sent", "do it")
+		keep(t, s, owner, one.ID, "key-sent", "do it, e\u0301lan")
 		wantUnsent(t, s, owner, one.ID, "")
+		late(one.ID, "key-sent", "do")
 		keep(t, s, owner, one.ID, "key-next", "and this")
 		wantUnsent(t, s, owner, one.ID, "and this")
 		// Sent under its key, and nobody dropped it, since the answer was lost.
 		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-next", store.PromptInput{Text: "and this", Delivery: journal.Queue})
 		must(t, err)
 		wantUnsent(t, s, owner, one.ID, "")
+	})
+}
+
+// Who went back to a form that was sent, and wrote something else, has it kept.
+func TestUnsent_AnotherTextOfASentForm(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		mission := storetest.NewSession()
+		mission.Prompt = &store.PromptInput{Text: "build it", Delivery: journal.Queue}
+		one, _, err := s.CreateSession(t.Context(), owner, "key-new", mission)
+		must(t, err)
+		bare, _, err := s.CreateSession(t.Context(), owner, "key-bare", storetest.NewSession())
+		must(t, err)
+		_, err = s.SubmitPrompt(t.Context(), owner, one.ID, "key-sent", store.PromptInput{Text: "do it", Delivery: journal.Queue})
+		must(t, err)
+		for _, at := range []struct{ place, key, text string }{
+			{store.NewMission, "key-new", "build it, and test it"},
+			{store.NewMission, "key-bare", "build it"},
+			{one.ID, "key-sent", "do it twice"},
+			{bare.ID, "key-sent", "do it"}, // there it was not sent
+		} {
+			first := keep(t, s, owner, at.place, at.key, at.text)
+			wantUnsent(t, s, owner, at.place, at.text)
+			second := keep(t, s, owner, at.place, at.key, at.text+"!")
+			wantUnsent(t, s, owner, at.place, at.text+"!")
+			if first == 0 || second <= first {
+				t.Errorf("the versions are %d and %d", first, second)
+			}
+			must(t, s.DropUnsent(t.Context(), owner, at.place, store.UnsentForm{Key: "key-of-the-page-after", KeptAt: second}))
+			wantUnsent(t, s, owner, at.place, "")
+		}
 	})
 }
 

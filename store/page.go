@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"unicode/utf8"
@@ -13,12 +14,13 @@ type SessionPage struct {
 	Session  Session
 	Events   []journal.Event
 	Queue    []QueuedPrompt
-	Requests []*journal.Request // pending
+	Requests []*journal.Request // pending, the oldest MaxPageRequests; Session.State.Pending names all
+	Asked    map[string]int     // how many are pending, by call, where not all of them are in Requests
 	Unknown  []*journal.Call    // to be reconciled
 	Calls    map[string]*journal.Call
 	Texts    map[string]string // of promoted prompts, by prompt
 	Outputs  map[string]OutputEnds
-	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not
+	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
 	Seen     Seen
 	Unsent   Unsent
 }
@@ -45,6 +47,9 @@ const (
 
 // spanKinds are those of the index event_span.
 const spanKinds = "'turn.started', 'turn.ended', 'continuation.requested', 'session.blocked', 'session.unblocked', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.unknown', 'call.resolved', 'attempt.unknown', 'attempt.resolved'"
+
+// MaxPageRequests bounds the requests of a page: each has a card with its payload.
+const MaxPageRequests = 100
 
 // maxSpans bounds what the line of a session's life is drawn from.
 const maxSpans = 200
@@ -113,8 +118,13 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		if p.Queue, err = admitted(ctx, q, id); err != nil {
 			return err
 		}
-		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT 100", id); err != nil {
+		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT ?", id, MaxPageRequests); err != nil {
 			return err
+		}
+		if len(p.Requests) < len(p.Session.State.Pending) {
+			if p.Asked, err = askedByCall(ctx, q, id); err != nil {
+				return err
+			}
 		}
 		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL ORDER BY proposed_seq", id); err != nil {
 			return err
@@ -132,6 +142,19 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 	return p, err
 }
 
+func askedByCall(ctx context.Context, q querier, id string) (map[string]int, error) {
+	var rows []struct {
+		Call string `db:"call_id"`
+		N    int    `db:"n"`
+	}
+	err := q.all(ctx, &rows, "SELECT call_id, count(*) AS n FROM request WHERE session_id = ? AND state = 'pending' GROUP BY call_id", id)
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.Call] = r.N
+	}
+	return out, err
+}
+
 // mine reads what the viewer keeps beside the journal, and the line of the session's life.
 func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) error {
 	var err error
@@ -141,13 +164,69 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 	if p.Unsent, err = unsent(ctx, q, owner, id); err != nil {
 		return err
 	}
+	p.Spans, err = spans(ctx, q, id)
+	return err
+}
+
+// spans reads what the line of a session's life is drawn from.
+func spans(ctx context.Context, q querier, id string) ([]journal.Event, error) {
 	var rows []eventRow
 	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_span")+" WHERE session_id = ? AND kind IN ("+spanKinds+") ORDER BY seq DESC LIMIT ?", id, maxSpans); err != nil {
-		return err
+		return nil, err
 	}
-	slices.Reverse(rows)
-	p.Spans = events(rows)
-	return nil
+	lost, err := aroundRecoveries(ctx, q, id, events(rows))
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, lost...)
+	slices.SortFunc(rows, func(a, b eventRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	return events(rows), nil
+}
+
+// maxSettled bounds how many calls one recovery is taken to have settled: they
+// stand behind it, in its transaction.
+const maxSettled = 16
+
+// aroundRecoveries reads what tells until when a lost execution's work is known:
+// its last word before each step.recovered, without data, and the calls that were
+// settled with it. The last word is the last event of any execution, since what a
+// person sent meanwhile, or what was read from a spool afterwards, says nothing of
+// it; it is looked for as far as reachBack. Kinds of spans are there already.
+func aroundRecoveries(ctx context.Context, q querier, id string, spans []journal.Event) ([]eventRow, error) {
+	var recovered, settled []any
+	for i := range spans {
+		if spans[i].Kind != journal.KindStepRecovered {
+			continue
+		}
+		recovered = append(recovered, spans[i].Seq)
+		for n := range int64(settledBy(&spans[i])) {
+			settled = append(settled, spans[i].Seq+1+n)
+		}
+	}
+	if len(recovered) == 0 {
+		return nil, nil
+	}
+	const lastWord = "(SELECT e.seq FROM event e WHERE e.session_id = r.session_id AND e.seq < r.seq AND e.seq >= r.seq - ? AND e.execution_id IS NOT NULL ORDER BY e.seq DESC LIMIT 1)"
+	in, args := "SELECT "+lastWord+" FROM event r WHERE r.session_id = ? AND r.seq IN ("+marks(len(recovered))+")", append([]any{reachBack, id}, recovered...)
+	if len(settled) > 0 {
+		in, args = in+" UNION SELECT seq FROM event WHERE session_id = ? AND kind = 'call.settled' AND seq IN ("+marks(len(settled))+")", append(append(args, id), settled...)
+	}
+	var rows []eventRow
+	err := q.all(ctx, &rows, "SELECT session_id, seq, id, kind, version, time, actor_type, actor_id, execution_id, CASE WHEN kind = 'call.settled' THEN data ELSE '{}' END AS data FROM event WHERE session_id = ? AND kind NOT IN ("+spanKinds+") AND seq IN ("+in+")", append([]any{id}, args...)...)
+	return rows, err
+}
+
+// settledBy tells how many events behind a step.recovered may be the ends of the
+// calls that it names. A damaged one has none: verify says so.
+func settledBy(ev *journal.Event) int {
+	body, err := ev.Decode()
+	b, ok := body.(*journal.StepRecovered)
+	if err != nil || !ok || !slices.ContainsFunc(b.Calls, func(c journal.RecoveredCall) bool {
+		return c.Became != journal.CallIsAdopted && c.Became != journal.CallIsUnknown
+	}) {
+		return 0
+	}
+	return min(len(b.Calls), maxSettled)
 }
 
 // beside reads the calls and prompt texts that the window's events name, and the

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -108,6 +109,49 @@ func TestRequest_WholeInput(t *testing.T) {
 			if !bytes.Equal(c.Input, input) {
 				t.Errorf("%s has %d bytes of %d: %.60s", where, len(c.Input), len(input), c.Input)
 			}
+		}
+	})
+}
+
+// After a second crash in one turn the line of the session's life still has what
+// each lost execution said last, and the recorded end of what had ended by itself:
+// without them the time between two recoveries would count as unknown.
+//
+// proves REC-10 CAL-5
+func TestSessionPage_SpansHoldTheLastWords(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		well, never := r.MustSpooled(t, s, journal.EffectEffect), r.MustSpooled(t, s, journal.EffectEffect)
+		r.MustAdopt(t, s, well, never)
+		r.Claim = storetest.MustClaim(t, s, r.Session, "w")
+		must(t, readOn(s, t, r.Claim, well, 1, 2, printed(well, "on", 0)))
+		// What a person sends and what is read from the spool when all is over are no words of the execution.
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "are you there?", journal.Queue)
+		must(t, s.ExpireClaim(t.Context(), r.Claim))
+		lost := storetest.MustLoad(t, s, r.Claim)
+		late := []journal.Draft{{ID: store.NewID("evt"), Actor: journal.Server(), Body: printed(well, "late", 2)}}
+		must(t, s.RecoverOutput(t.Context(), lost, late, store.Spool{CallID: well, N: 1, StateFolderID: lost.StateFolderID, ReadTo: 6}))
+		_, err := s.Recover(t.Context(), store.Recovery{Claim: lost, Found: map[string]store.Found{
+			well: {Settled: &journal.CallSettled{State: journal.CallSucceeded, StartedAt: 1000, EndedAt: 2000}}, never: {Settled: storetest.Settle("", journal.CallCancelled)},
+		}})
+		must(t, err)
+
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 1)
+		must(t, err)
+		want := []journal.Kind{journal.KindTurnStarted, journal.KindCallDispatched, journal.KindStepRecovered, journal.KindCallOutput, journal.KindStepRecovered, journal.KindCallSettled, journal.KindCallSettled}
+		if got := storetest.Kinds(p.Spans); !slices.Equal(got, want) {
+			t.Fatalf("the spans are drawn from %v, want %v", got, want)
+		}
+		all := storetest.Events(t, s, r.Session)
+		for _, ev := range p.Spans {
+			whole := ev.Kind != journal.KindCallDispatched && ev.Kind != journal.KindCallOutput
+			if of := all[ev.Seq-1]; of.ID != ev.ID || of.Time != ev.Time || whole && string(of.Data) != string(ev.Data) {
+				t.Errorf("%s #%d is %+v, want %+v", ev.Kind, ev.Seq, ev, of)
+			}
+		}
+		if b := storetest.Body[*journal.CallOutput](t, all[p.Spans[3].Seq-1:p.Spans[3].Seq]); b.Text.S != "on" {
+			t.Errorf("the last word is the output %q", b.Text.S)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"golang.org/x/text/unicode/norm"
+
 	"holdfast/journal"
 )
 
@@ -23,13 +25,17 @@ type Unsent struct {
 type UnsentForm struct {
 	Key    string // its idempotency key
 	KeptAt int64  // the version of the kept text that it was drawn with; 0: there was none
+	Typing bool   // it is saved by itself while somebody types, and may come when it was sent already
 }
 
 // KeepUnsent keeps what is typed at a place: the id of one of the owner's
 // sessions, or NewMission. Text that is empty forgets it, as DropUnsent does. If a
-// prompt or a session was made under the form's key, the text has been sent, and
-// nothing is kept, so that a save that comes late doesn't bring it back. It gives
-// the version that is kept now, greater than any before it; 0: nothing was kept.
+// prompt or a session was made of this text under the form's key, it has been sent,
+// and nothing is kept; nor is anything that is saved while it is typed, so that a
+// save that comes late doesn't bring half of it back. Another text, as somebody
+// writes who went back to the form, is kept under a key of its own. It gives the
+// version that is kept now, greater than any before it; 0: nothing was kept. The
+// form's key is checked already.
 // Codes: not_found, unprocessable or too_large (text out of the bounds of a
 // prompt), unavailable.
 func (s *Store) KeepUnsent(ctx context.Context, owner, place string, form UnsentForm, text string) (int64, error) {
@@ -47,13 +53,19 @@ func (s *Store) KeepUnsent(ctx context.Context, owner, place string, form Unsent
 				return err
 			}
 		}
-		sent, err := wasSent(ctx, t, owner, place, form.Key)
-		if err != nil || sent {
+		key := form.Key
+		sent, was, err := sentUnder(ctx, t, owner, place, key)
+		switch {
+		case err != nil:
 			return err
+		case sent && (form.Typing || t.sameText(was, text)):
+			return nil
+		case sent:
+			key = NewID("key")
 		}
 		d := t.dialect()
 		return t.get(ctx, &at, "INSERT INTO unsent (owner_id, place, idem_key, text, updated_at) VALUES (?, ?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, place) DO UPDATE SET idem_key = excluded.idem_key, text = excluded.text, updated_at = CASE WHEN excluded.updated_at > unsent.updated_at THEN excluded.updated_at ELSE unsent.updated_at + 1 END RETURNING updated_at",
-			owner, place, form.Key, text, d.nowArg())
+			owner, place, key, text, d.nowArg())
 	})
 	return at, err
 }
@@ -66,12 +78,32 @@ func operationAt(place string) journal.Operation {
 	return journal.OpCreatePrompt
 }
 
-func wasSent(ctx context.Context, q querier, owner, place, key string) (bool, error) {
-	_, err := loadReceipt(ctx, q, owner, operationAt(place), key)
+// sentUnder tells whether something was sent from a place under a key, and its text
+// as the journal has it; "" if that was nothing of the kind.
+func sentUnder(ctx context.Context, q querier, owner, place, key string) (sent bool, text string, err error) {
+	r, err := loadReceipt(ctx, q, owner, operationAt(place), key)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return false, "", nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, "", err
+	}
+	seq := r.Seq
+	if place == NewMission { // its first prompt stands behind it
+		seq++
+	} else if r.SessionID != place {
+		return true, "", nil
+	}
+	err = q.get(ctx, &text, "SELECT text FROM input WHERE session_id = ? AND admitted_seq = ?", r.SessionID, seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return true, text, err
+}
+
+// sameText reports whether the journal has a text as this one (ADM-3, JRN-8).
+func (t *tx) sameText(recorded, text string) bool {
+	return norm.NFC.String(recorded) == norm.NFC.String(t.w.s.clean.Text(journal.LineEnds(text)))
 }
 
 // DropUnsent forgets what was typed at a place, if it was kept from this form or

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -211,4 +212,31 @@ func TestLive_DraftsOfTwoTabs(t *testing.T) {
 	third.press("#send-queue")
 	third.until("it is taken", empty)
 	opened("")
+}
+
+// A form that was sent and stands here again, as the back button brings it, keeps
+// what is written on, and not what was sent.
+func TestLive_DraftOnASentForm(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(1))
+	l.b.visit("/sessions/new")
+	const sent, more = "a mission", "a mission, and more of it"
+	l.b.fill("#prompt", sent)
+	l.b.until("it is kept", says("#unsent-state", "Kept on the server"))
+	status := eval[int](l.b, `(() => {
+		const form = document.querySelector('[data-testid=new-session-form]');
+		const post = new XMLHttpRequest();
+		post.open('POST', form.action, false);
+		post.send(new URLSearchParams(new FormData(form)));
+		return post.status;
+	})()`)
+	if status != http.StatusOK {
+		t.Fatalf("the form was answered with %d", status)
+	}
+	l.b.fill("#prompt", more)
+	other := l.b.sibling()
+	eventually(t, "a page that is opened now holds what was written on", func() bool {
+		other.visit("/sessions/new")
+		return eval[string](other, "document.querySelector('#prompt').value") == more
+	})
 }

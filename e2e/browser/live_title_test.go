@@ -32,8 +32,14 @@ func TestLive_TitleOfAPage(t *testing.T) {
 	own.until("the count is asked for", "document.querySelector('#nav-count').textContent === '1'")
 	own.until("the server's own words stay", "document.title.startsWith('(1) Decision needed: Decision: (7) asks')")
 
+	counted := b.sibling()
+	counted.visit("/settings")
+	counted.until("the server counted", is("(1) Settings"))
+
 	a.decide(request, "once")
 	a.until(asks, "ready")
+	counted.pulse()
+	counted.until("that count goes too", is("Settings"))
 	b.pulse()
 	b.until("it counts no more", is("(2) fix"))
 }

@@ -286,3 +286,31 @@ func TestLive_Hold(t *testing.T) {
 	l.wantLive()
 	l.wantRows()
 }
+
+// What comes while it can be seen isn't counted as newer, not for a moment: only
+// what lies below the screen is, until it was on it.
+func TestLive_NewerIsWhatWasNotSeen(t *testing.T) {
+	t.Parallel()
+	l := watch(t, steps("echo one", "seq 1 40"), asking)
+	l.reach("waiting")
+	tall := func(px int64) {
+		l.b.call("set the viewport", func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.EmulateViewport(1280, px)) })
+	}
+	tall(6000)
+	l.b.record("newer", "#newer:not([hidden])")
+	l.reach("waiting")
+	l.allowStep()
+	l.reach("waiting")
+	for _, h := range l.b.recorded("newer") {
+		if h.Text != "" {
+			t.Errorf("on a screen that holds all of it the page says %q", h.Text)
+		}
+	}
+	tall(300)
+	eval[bool](l.b, "(window.scrollTo({top: 0, behavior: 'instant'}), true)")
+	l.a.decide(l.a.pending(l.id)[0].ID, "once")
+	l.b.until("what lies below the screen is counted", says("#newer:not([hidden])", "newer entr"))
+	l.reach("ready")
+	tall(6000)
+	l.b.until("what was on the screen isn't any more", "document.querySelector('#newer').hidden")
+}

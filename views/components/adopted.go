@@ -79,14 +79,19 @@ func (s Session) leftDetail(worker string, since int64) Phrase {
 }
 
 // adoptedEntry is the row of a command that was found still running, or was let go.
-func adoptedEntry(b *journal.CallAdopted, name Word) Entry {
+// c is what became of it since, nil if that isn't at hand.
+func adoptedEntry(b *journal.CallAdopted, c *journal.Call, name Word) Entry {
 	if b.StateFolderID == "" {
 		return Entry{Icon: "server", Title: Say("No longer followed: ", name), Note: Say("recorded by the server"), Lines: []Phrase{
 			Say("No server answers where it ran. It may be run again without harm, so it is when its turn goes on."),
 		}}
 	}
+	since := "The server was restarted meanwhile; up to then nothing of it was interrupted or repeated."
+	if c != nil && c.State == journal.CallIsUnknown {
+		since = "The server was restarted meanwhile. It was lost later."
+	}
 	return Entry{Icon: "run", Title: Say("Still running: ", name), Note: Say("recorded by the server"), Lines: []Phrase{
-		Say("Since ", AtSecond(b.Since), ". The server was restarted meanwhile; nothing of it was interrupted or repeated."),
+		Say("Since ", AtSecond(b.Since), ". "+since),
 	}}
 }
 
@@ -113,7 +118,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 			e.Lines = append(e.Lines, Say(fmt.Sprintf(more, n)))
 		}
 	}
-	add(runs, "A command runs on without it. Nothing was interrupted.", "%d commands run on without it. Nothing was interrupted.")
+	add(runs, "A command ran on without it, and was not interrupted by that.", "%d commands ran on without it, and were not interrupted by that.")
 	add(ended, "A command has ended meanwhile; its own record says how.", "%d commands have ended meanwhile; their own records say how.")
 	add(unknown, "1 operation had no recorded result. Nothing was repeated.", "%d operations had no recorded result. Nothing was repeated.")
 	if len(e.Lines) == 0 {

@@ -97,7 +97,7 @@ func TestUnknownCallCard_RecordThatCameLate(t *testing.T) {
 	call := callOf(t, "make deploy")
 	call.Evidence = []journal.Evidence{{Type: "process", Text: "It may still be running."}, {Type: journal.EvidenceExitRecord, Text: "Its command ended with exit code 0."}}
 	got := text(render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k"))).Selection)
-	for _, want := range []string{"The record of how it ended came late; it stands below.", "Its own record, found later", "Its command ended with exit code 0."} {
+	for _, want := range []string{"Its own record came late and stands below: it has ended.", "Its own record, found later", "Its command ended with exit code 0."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q isn't said: %s", want, got)
 		}

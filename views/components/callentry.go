@@ -28,7 +28,7 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return e, true
 	case *journal.CallAdopted:
-		return adoptedEntry(b, name), true
+		return adoptedEntry(b, d.Calls[b.CallID], name), true
 	case *journal.CallSettled:
 		e := d.settled(b, name, ev.ExecutionID == "")
 		e.Output = d.output(b.CallID, b.State == journal.CallFailed)

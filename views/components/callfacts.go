@@ -49,7 +49,7 @@ type CallFact struct {
 // CallFacts are what is recorded of a call, without its payload and output.
 func CallFacts(c *journal.Call, v Viewer) []CallFact {
 	d := drawer{Window: Window{Viewer: v}}
-	neverBegan := c.N > 0 && c.NeverRan()
+	neverBegan := c.N > 0 && c.NeverRan() || c.State == journal.CallIsUnknown && UnknownCard{Call: c}.fate() == neverBorn
 	var out []CallFact
 	add := func(name string, parts ...any) { out = append(out, CallFact{name, Say(parts...)}) }
 	add("Tool", Code(c.Tool))

@@ -174,24 +174,6 @@ func NewUnknownCard(c *journal.Call, now int64, key string) UnknownCard {
 	return UnknownCard{Call: c, Payload: CallPayload(c), Key: key, Now: now}
 }
 
-// lives says what is known of the call's processes: only evidence rules out
-// that one runs.
-func (c UnknownCard) lives() string {
-	known := false
-	for _, e := range c.Call.Evidence {
-		switch e.Type {
-		case "process":
-			known = !strings.Contains(e.Text, "may still be running")
-		case journal.EvidenceExitRecord:
-			return "The record of how it ended came late; it stands below."
-		}
-	}
-	if known {
-		return "Nothing of it is running any more."
-	}
-	return "A part of it may still be running."
-}
-
 // where says on which host the call ran, and as which process.
 func (c UnknownCard) where() Phrase {
 	p := c.Call.Process

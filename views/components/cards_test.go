@@ -1,7 +1,10 @@
 package components_test
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,22 +239,87 @@ func TestNumberCards(t *testing.T) {
 	}
 }
 
-// A card doesn't warn of processes that the evidence rules out.
+// What the card says of whether the call ran and runs is what the evidence of its
+// processes and its own record allow, in every combination, and no two sentences
+// of it disagree (CAL-5, COO-7).
+//
+// proves CAL-5
 func TestUnknownCallCard_Processes(t *testing.T) {
 	t.Parallel()
-	for evidence, running := range map[string]bool{
-		"": true, "It may still be running there.": true, "Some of its processes could not be ended: it may still be running.": true,
-		"One of its processes was still running when the execution was recovered, and was ended.": false,
-		"None of its processes was running any more when the execution was recovered.":            false,
-	} {
-		call := callOf(t, "make")
-		if evidence != "" {
-			call.Evidence = []journal.Evidence{{Type: "process", Text: evidence}}
+	const (
+		may    = "It may have run, in part, or not at all. A part of it may still be running."
+		gone   = "It may have run, in part, or not at all. Nothing of it is running any more."
+		ended  = "It may have run, in part, or not at all. What was still running of it was ended."
+		record = "Its own record came late and stands below: "
+	)
+	// As the runner and the store say it.
+	processes := []struct{ text, want string }{
+		{"", may},
+		{"It ran on build-2 as pid 7 since 13:02. It may still be running there.", may},
+		{"It ran on build-2 as pid 7 since 13:02. Some of its processes could not be ended: it may still be running.", may},
+		{"It was to be ended (timeout), but it left processes that could not be ended: [7 8]. It may still be under way.", may},
+		{"It was still running on build-2 when it was last seen there, at 13:02. No server there answers now. It may still be running.", may},
+		{"Something that no build before this one said.", may},
+		{"It ran on build-2 as pid 7 since 13:02. That host was started anew since, so it runs no more.", gone},
+		{"It ran on build-2 as pid 7 since 13:02. None of its processes was running any more when the execution was recovered.", gone},
+		{"It ran on build-2 as pid 7 since 13:02. One of its processes was still running when the execution was recovered, and was ended.", ended},
+		{"It ran on build-2 as pid 7 since 13:02. 3 of its processes were still running when the execution was recovered, and were ended.", ended},
+	}
+	records := []struct{ text, want string }{
+		{"", ""},
+		{"Its command ended at 13:05 with exit code 0.", record + "it has ended."},
+		{"Its command ended at 13:05 by SIGKILL, because it was ended (it belonged to no execution any more).", record + "it has ended."},
+		{"Its command ended at 13:05 with exit code 1, and left processes that could not be ended: [9].", record + "its command has ended, and left processes that may still be running."},
+		{"Nothing of its command ran.", record + "nothing of it ran."},
+	}
+	for _, p := range processes {
+		for _, r := range records {
+			call := callOf(t, "make")
+			call.Evidence = []journal.Evidence{{Type: "output", Text: "No output was captured."}}
+			if p.text != "" {
+				call.Evidence = append(call.Evidence, journal.Evidence{Type: "process", Text: p.text})
+			}
+			if r.text != "" {
+				call.Evidence = append(call.Evidence, journal.Evidence{Type: journal.EvidenceExitRecord, Text: r.text})
+			}
+			card := render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k")))
+			want := "The server lost this call before a result was recorded. " + cmp.Or(r.want, p.want) + " It was not run again, and will not be unless you say so."
+			if got := text(card.Find(".card-b > p").First()); got != want {
+				t.Errorf("with %q and %q the card says\n%q, want\n%q", p.text, r.text, got, want)
+			}
+			names := text(card.Find("dl dt"))
+			if before := strings.Contains(names, "Its processes, as seen before"); before != (p.text != "" && r.text != "") {
+				t.Errorf("with %q and %q the evidence is called %q", p.text, r.text, names)
+			}
+			if never := strings.Contains(r.text, "Nothing"); strings.Count(text(card.Selection), ", started ") == 0 != never || strings.Count(text(card.Selection), ", dispatched ") == 2 != never {
+				t.Errorf("with %q and %q the card says %q", p.text, r.text, text(card.Selection))
+			}
 		}
-		got := text(render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k"))).Find(".card-b > p").First())
-		if strings.Contains(got, "may still be running") != running || strings.Contains(got, "Nothing of it is running any more") == running {
-			t.Errorf("with %q the card says %q", evidence, got)
+	}
+	never := callOf(t, "make")
+	never.State, never.Evidence = journal.CallIsUnknown, []journal.Evidence{{Type: journal.EvidenceExitRecord, Text: records[4].text}}
+	if facts := components.CallFacts(never, components.Viewer{}); !slices.ContainsFunc(facts, func(f components.CallFact) bool { return f.Name == "Dispatched" }) {
+		t.Errorf("of what never ran the facts are %+v", facts)
+	}
+	// The words are the runner's: where they change there, they must change here.
+	said := ""
+	for _, file := range []string{"recovery.go", "shims.go", "execution.go"} {
+		source, err := os.ReadFile("../../runner/" + file)
+		if err != nil {
+			t.Fatal(err)
 		}
+		said += string(source)
+	}
+	for _, words := range []string{"was running any more when the execution was recovered.", "so it runs no more.", ", and was ended.", ", and were ended.", "processes that could not be ended", "Nothing of its command ran"} {
+		if !strings.Contains(said, words) {
+			t.Errorf("the runner says %q no more", words)
+		}
+	}
+	// Of two words on its processes the last counts.
+	call := callOf(t, "make")
+	call.Evidence = []journal.Evidence{{Type: "process", Text: processes[1].text}, {Type: "process", Text: processes[7].text}}
+	if got := text(render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k"))).Selection); !strings.Contains(got, gone) || !strings.Contains(got, "Its processes, as seen before") {
+		t.Errorf("after a second look the card says %q", got)
 	}
 }
 

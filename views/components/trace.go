@@ -17,7 +17,7 @@ const (
 	SpanWorking SpanState = "working"
 	SpanWaiting SpanState = "waiting" // for people
 	SpanUnknown SpanState = "unknown" // nobody knows what it did, or what became of what it did
-	SpanStopped SpanState = "stopped" // no turn was open, or something was missing
+	SpanStopped SpanState = "stopped" // between two turns, or something was missing
 )
 
 // Span is a while in one state.
@@ -26,42 +26,75 @@ type Span struct {
 	From, To int64
 }
 
-// Spans tells the life of a session from its events, in order, until a time. Of
-// the kinds it knows the list may leave out none; of others it needs only the one
-// before each step.recovered, which is the last word of what was lost then.
+// Spans tells the life of a session from its events, in order, until a time, or
+// until its last turn ended if nothing is open since. Of the kinds that it knows
+// the list may leave out none, except the oldest; of others it needs only the last
+// word of the execution that each step.recovered names, and the call.settled of
+// the calls that it settled.
 func Spans(events []journal.Event, until int64) []Span {
 	var tr tracer
-	last := int64(0)
+	ended := recordedEnds(events)
 	for i := range events {
 		ev := &events[i]
 		body, err := ev.Decode()
 		if err != nil { // damaged: verify says so
 			continue
 		}
-		if b, ok := body.(*journal.StepRecovered); ok && tr.open && !ranOn(b) {
-			tr.lost(last)
+		if b, ok := body.(*journal.StepRecovered); ok && tr.open {
+			tr.lost(knownUntil(b, ev.Time, ended))
 		}
 		tr.to(ev.Time)
-		tr.apply(body)
-		last = ev.Time
+		tr.apply(ev.Time, body)
 	}
 	if len(events) > 0 {
 		tr.to(until)
 	}
-	return tr.spans
+	return tr.upToLastTurn()
 }
 
-// ranOn reports that something went on while the worker was lost, and is followed
-// again: what was done meanwhile is known.
-func ranOn(b *journal.StepRecovered) bool {
-	return slices.ContainsFunc(b.Calls, func(c journal.RecoveredCall) bool { return c.Became == journal.CallIsAdopted })
+// recordedEnds are the ends of calls by their own records.
+func recordedEnds(events []journal.Event) map[string]int64 {
+	ended := map[string]int64{}
+	for i := range events {
+		if events[i].Kind != journal.KindCallSettled {
+			continue
+		}
+		if body, err := events[i].Decode(); err == nil {
+			if b, ok := body.(*journal.CallSettled); ok {
+				ended[b.CallID] = b.EndedAt
+			}
+		}
+	}
+	return ended
+}
+
+// knownUntil tells until when it is known what went on while the worker was lost:
+// to the recovery if something ran on that is followed again, or to the recorded
+// end of what had ended by itself; 0: not beyond its last word, since the outcome
+// of something is unknown, or nothing ran.
+func knownUntil(b *journal.StepRecovered, recovered int64, ended map[string]int64) int64 {
+	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsUnknown }) {
+		return 0
+	}
+	known := int64(0)
+	for _, c := range b.Calls {
+		switch c.Became {
+		case journal.CallIsUnknown:
+			return 0
+		case journal.CallIsAdopted:
+			known = recovered
+		default:
+			known = max(known, min(ended[c.CallID], recovered)) // the clock of its host may be another
+		}
+	}
+	return known
 }
 
 // tracer folds events into spans. The clock of a journal doesn't go back, or the
 // span before is cut to nothing.
 type tracer struct {
 	spans                     []Span
-	at                        int64
+	at, ended                 int64 // ended: when the last turn did
 	open, blocked, recovering bool
 	pending, unknown          map[string]bool
 }
@@ -95,24 +128,39 @@ func (tr *tracer) to(t int64) {
 	tr.at = t
 }
 
-// lost makes the time from the last word on unknown, until the next event is applied.
-func (tr *tracer) lost(from int64) {
-	tr.to(from)
+// lost makes the time from the last word, or from when else it was still known what
+// went on, unknown until the next event is applied.
+func (tr *tracer) lost(known int64) {
+	tr.to(known)
 	tr.recovering = true
 }
 
-func (tr *tracer) apply(body journal.Body) {
+// upToLastTurn leaves out the time in which nothing was open any more.
+func (tr *tracer) upToLastTurn() []Span {
+	n := len(tr.spans)
+	if tr.open || n == 0 || tr.spans[n-1].State != SpanStopped {
+		return tr.spans
+	}
+	if last := &tr.spans[n-1]; last.From < tr.ended {
+		last.To = tr.ended
+		return tr.spans
+	}
+	return tr.spans[:n-1]
+}
+
+func (tr *tracer) apply(at int64, body journal.Body) {
 	tr.recovering = false
 	switch b := body.(type) {
 	case *journal.TurnStarted:
 		tr.open = true
 	case *journal.TurnEnded:
-		tr.open = false
+		tr.open, tr.ended = false, at
 	case *journal.SessionBlocked:
 		tr.blocked = true
 	case *journal.SessionUnblocked, *journal.ContinuationRequested:
 		tr.blocked = false
 	case *journal.PermissionAsked:
+		tr.open = true // of a turn that began before the first event that is given
 		mark(&tr.pending, b.ID)
 	case *journal.PermissionReplied:
 		delete(tr.pending, b.ID)
@@ -147,22 +195,34 @@ func NewTrace(events []journal.Event, now int64) TraceView {
 	return TraceView{Spans: Spans(events, now), Now: now}
 }
 
-// Empty reports whether there is nothing to draw: a life of less than a second.
-func (t TraceView) Empty() bool { return len(t.Spans) == 0 || t.to()-t.from() < 1000 }
+// Empty reports whether there is nothing to draw: a life of no state for a second.
+func (t TraceView) Empty() bool {
+	for _, ms := range t.totals() {
+		if ms >= 1000 {
+			return false
+		}
+	}
+	return true
+}
 
 func (t TraceView) from() int64 { return t.Spans[0].From }
 
 func (t TraceView) to() int64 { return t.Spans[len(t.Spans)-1].To }
 
-// Caption says in words what the line shows.
-func (t TraceView) Caption() Phrase {
+func (t TraceView) totals() map[SpanState]int64 {
 	total := map[SpanState]int64{}
 	for _, s := range t.Spans {
 		total[s.State] += s.To - s.From
 	}
+	return total
+}
+
+// Caption says in words what the line shows, of what took a second at least.
+func (t TraceView) Caption() Phrase {
+	total := t.totals()
 	var parts []string
 	for _, name := range spanNames {
-		if total[name.state] > 0 {
+		if total[name.state] >= 1000 {
 			parts = append(parts, name.verb+" "+Ago(total[name.state]))
 		}
 	}
@@ -177,7 +237,7 @@ var spanNames = []struct {
 	{SpanWorking, "worked", "Working", "t-work"},
 	{SpanWaiting, "waited for people", "Waiting for a person", "t-wait"},
 	{SpanUnknown, "unknown", "Not known", "t-unk"},
-	{SpanStopped, "stopped", "Nothing under way", "t-stop"},
+	{SpanStopped, "nothing under way", "Nothing under way", "t-stop"},
 }
 
 func spanClass(s SpanState) string {

@@ -41,28 +41,43 @@ func TestSpans(t *testing.T) {
 	ask, other := &journal.PermissionAsked{ID: "per_1"}, &journal.PermissionAsked{ID: "per_2"}
 	reply := &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyOnce}
 	unknown, resolved := &journal.CallUnknown{CallID: "call_1"}, &journal.CallResolved{CallID: "call_1"}
+	dispatched, output := &journal.CallDispatched{CallID: "call_2", N: 1}, &journal.CallOutput{CallID: "call_2"}
+	adopted := &journal.StepRecovered{Calls: []journal.RecoveredCall{{CallID: "call_2", Became: journal.CallIsAdopted}}}
+	settles := &journal.StepRecovered{Calls: []journal.RecoveredCall{{CallID: "call_2", Became: journal.CallSucceeded}}}
+	record := func(m int64) *journal.CallSettled {
+		return &journal.CallSettled{CallID: "call_2", State: journal.CallSucceeded, StartedAt: minute(5), EndedAt: minute(m)}
+	}
 	for name, tt := range map[string]struct {
 		events []at
 		want   string
 	}{
-		"nothing":                {nil, ""},
-		"created":                {[]at{{0, &journal.SessionCreated{}}}, "stopped 264"},
-		"working":                {[]at{{0, start}}, "working 264"},
-		"ended":                  {[]at{{0, start}, {100, end}}, "working 100, stopped 164"},
-		"two turns":              {[]at{{0, start}, {50, end}, {60, start}, {70, end}}, "working 50, stopped 10, working 10, stopped 194"},
-		"asked and answered":     {[]at{{0, start}, {10, ask}, {40, reply}, {50, end}}, "working 10, waiting 30, working 10, stopped 214"},
-		"asked twice":            {[]at{{0, start}, {10, ask}, {20, other}, {30, reply}, {40, &journal.PermissionCancelled{ID: "per_2"}}}, "working 10, waiting 30, working 224"},
-		"still asked":            {[]at{{0, start}, {10, ask}}, "working 10, waiting 254"},
-		"rejected":               {[]at{{0, start}, {10, ask}, {20, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject}}, {20, end}}, "working 10, waiting 10, stopped 244"},
-		"lost and resolved":      {[]at{{0, start}, {10, &journal.CallDispatched{CallID: "call_1", N: 1}}, {40, &journal.StepRecovered{}}, {40, unknown}, {60, resolved}}, "working 10, unknown 50, working 204"},
-		"resolved with stay":     {[]at{{0, start}, {10, unknown}, {20, resolved}, {20, end}}, "working 10, unknown 10, stopped 244"},
-		"continued":              {[]at{{0, start}, {10, end}, {30, &journal.ContinuationRequested{}}, {30, start}, {40, end}}, "working 10, stopped 20, working 10, stopped 224"},
-		"lost and adopted":       {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{Calls: []journal.RecoveredCall{{Became: journal.CallIsAdopted}}}}, {20, end}}, "working 20, stopped 244"},
-		"nothing was lost":       {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{}}, {20, end}}, "working 5, unknown 5, working 10, stopped 244"},
-		"attempt":                {[]at{{0, start}, {10, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, &journal.AttemptResolved{AttemptID: "att_1"}}}, "working 10, unknown 10, working 244"},
-		"call and attempt":       {[]at{{0, start}, {10, unknown}, {15, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, resolved}, {30, &journal.AttemptResolved{AttemptID: "att_1"}}, {30, end}}, "working 10, unknown 20, stopped 234"},
-		"blocked":                {[]at{{0, start}, {10, &journal.SessionBlocked{}}, {20, &journal.SessionUnblocked{}}}, "working 10, stopped 10, working 244"},
-		"a clock that went back": {[]at{{10, start}, {5, ask}, {20, reply}}, "waiting 10, working 244"},
+		"nothing":                 {nil, ""},
+		"created":                 {[]at{{0, &journal.SessionCreated{}}}, ""},
+		"working":                 {[]at{{0, start}}, "working 264"},
+		"ended":                   {[]at{{0, start}, {100, end}}, "working 100"},
+		"two turns":               {[]at{{0, start}, {50, end}, {60, start}, {70, end}}, "working 50, stopped 10, working 10"},
+		"asked and answered":      {[]at{{0, start}, {10, ask}, {40, reply}, {50, end}}, "working 10, waiting 30, working 10"},
+		"asked twice":             {[]at{{0, start}, {10, ask}, {20, other}, {30, reply}, {40, &journal.PermissionCancelled{ID: "per_2"}}}, "working 10, waiting 30, working 224"},
+		"still asked":             {[]at{{0, start}, {10, ask}}, "working 10, waiting 254"},
+		"rejected":                {[]at{{0, start}, {10, ask}, {20, &journal.PermissionReplied{ID: "per_1", Reply: journal.ReplyReject}}, {20, end}}, "working 10, waiting 10"},
+		"lost and resolved":       {[]at{{0, start}, {10, &journal.CallDispatched{CallID: "call_1", N: 1}}, {40, &journal.StepRecovered{}}, {40, unknown}, {60, resolved}}, "working 10, unknown 50, working 204"},
+		"resolved with stay":      {[]at{{0, start}, {10, unknown}, {20, resolved}, {20, end}}, "working 10, unknown 10"},
+		"continued":               {[]at{{0, start}, {10, end}, {30, &journal.ContinuationRequested{}}, {30, start}, {40, end}}, "working 10, stopped 20, working 10"},
+		"lost and adopted":        {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{Calls: []journal.RecoveredCall{{Became: journal.CallIsAdopted}}}}, {20, end}}, "working 20"},
+		"nothing was lost":        {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{}}, {20, end}}, "working 5, unknown 5, working 10"},
+		"lost twice, adopted":     {[]at{{0, start}, {5, dispatched}, {10, adopted}, {30, output}, {50, adopted}, {60, end}}, "working 60"},
+		"lost after adoption":     {[]at{{0, start}, {5, dispatched}, {10, adopted}, {30, output}, {50, &journal.StepRecovered{}}, {60, end}}, "working 30, unknown 20, working 10"},
+		"ended by itself":         {[]at{{0, start}, {5, dispatched}, {10, adopted}, {30, output}, {50, settles}, {50, record(45)}, {60, end}}, "working 45, unknown 5, working 10"},
+		"ended by another clock":  {[]at{{0, start}, {5, dispatched}, {50, settles}, {50, record(70)}, {60, end}}, "working 60"},
+		"ended, nobody said when": {[]at{{0, start}, {5, dispatched}, {50, settles}, {60, end}}, "working 5, unknown 45, working 10"},
+		"one ended, one unknown":  {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{Calls: append(slices.Clone(settles.Calls), journal.RecoveredCall{CallID: "call_1", Became: journal.CallIsUnknown})}}, {50, record(45)}, {50, unknown}, {60, resolved}}, "working 5, unknown 55, working 204"},
+		"adopted, attempt lost":   {[]at{{0, start}, {5, dispatched}, {10, &journal.StepRecovered{Calls: adopted.Calls, Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsUnknown}}}}, {20, end}}, "working 5, unknown 5, working 10"},
+		"blocked, then ended":     {[]at{{0, start}, {10, &journal.SessionBlocked{}}, {20, end}}, "working 10, stopped 10"},
+		"of a turn from before":   {[]at{{0, ask}, {10, reply}}, "waiting 10, working 254"},
+		"attempt":                 {[]at{{0, start}, {10, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, &journal.AttemptResolved{AttemptID: "att_1"}}}, "working 10, unknown 10, working 244"},
+		"call and attempt":        {[]at{{0, start}, {10, unknown}, {15, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, resolved}, {30, &journal.AttemptResolved{AttemptID: "att_1"}}, {30, end}}, "working 10, unknown 20"},
+		"blocked":                 {[]at{{0, start}, {10, &journal.SessionBlocked{}}, {20, &journal.SessionUnblocked{}}}, "working 10, stopped 10, working 244"},
+		"a clock that went back":  {[]at{{10, start}, {5, ask}, {20, reply}}, "waiting 10, working 244"},
 	} {
 		var got []string
 		for _, s := range components.Spans(eventsAt(t, tt.events...), now) {
@@ -82,9 +97,9 @@ func TestSpans(t *testing.T) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	events := eventsAt(t, at{0, &journal.TurnStarted{}}, at{100, &journal.PermissionAsked{ID: "per_1"}}, at{180, &journal.PermissionReplied{ID: "per_1"}},
-		at{200, &journal.CallUnknown{CallID: "call_1"}}, at{212, &journal.CallResolved{CallID: "call_1"}}, at{240, &journal.TurnEnded{}})
+		at{200, &journal.CallUnknown{CallID: "call_1"}}, at{212, &journal.CallResolved{CallID: "call_1"}}, at{212, &journal.TurnEnded{}}, at{236, &journal.TurnStarted{}}, at{264, &journal.TurnEnded{}})
 	doc := render(t, components.Trace(components.NewTrace(events, now)))
-	if got, want := text(doc.Find("figure.trace > figcaption")), "09:02 to 13:26: worked 2 h 28 min, waited for people 1 h 20 min, unknown 12 min, stopped 24 min."; got != want {
+	if got, want := text(doc.Find("figure.trace > figcaption")), "09:02 to 13:26: worked 2 h 28 min, waited for people 1 h 20 min, unknown 12 min, nothing under way 24 min."; got != want {
 		t.Errorf("the caption says %q, want %q", got, want)
 	}
 	svg := doc.Find("svg[aria-hidden=true]")
@@ -93,7 +108,7 @@ func TestTrace(t *testing.T) {
 	}
 	var classes []string
 	svg.Find("rect[x]").Each(func(_ int, r *goquery.Selection) { classes = append(classes, r.AttrOr("class", "")) })
-	if want := []string{"t-work", "t-wait", "t-work", "t-unk", "t-work", "t-stop"}; !slices.Equal(classes, want) {
+	if want := []string{"t-work", "t-wait", "t-work", "t-unk", "t-stop", "t-work"}; !slices.Equal(classes, want) {
 		t.Errorf("the bars are %v, want %v", classes, want)
 	}
 	if got := text(svg.Find("text")); got != "10111213" {

@@ -70,6 +70,15 @@ func unknownCards() Section {
 	add("its record came late", func(c *components.UnknownCard) {
 		c.Call.Evidence = append(c.Call.Evidence, journal.Evidence{Type: journal.EvidenceExitRecord, Text: "Its command ended at 2026-11-29T13:25:31Z with exit code 0."})
 	})
+	add("what ran of it was ended", func(c *components.UnknownCard) {
+		c.Call.Evidence = []journal.Evidence{{Type: "process", Text: "One of its processes was still running when the execution was recovered, and was ended."}}
+	})
+	add("it left processes", func(c *components.UnknownCard) {
+		c.Call.Evidence = append(c.Call.Evidence, journal.Evidence{Type: journal.EvidenceExitRecord, Text: "Its command ended at 2026-11-29T13:25:31Z with exit code 1, and left processes that could not be ended: [4124]."})
+	})
+	add("nothing of it ran", func(c *components.UnknownCard) {
+		c.Call.Evidence = append(c.Call.Evidence, journal.Evidence{Type: journal.EvidenceExitRecord, Text: "Nothing of its command ran."})
+	})
 	add("nothing was seen of it", func(c *components.UnknownCard) { c.Call.Evidence, c.Call.Process = nil, nil })
 	add("nothing was chosen", func(c *components.UnknownCard) {
 		c.Problem, c.Field = "Choose what you found, then record it", "outcome"

@@ -38,6 +38,9 @@ func (f Frame) rootAttributes() templ.Attributes {
 		out["data-pulse"] = fmt.Sprint(f.Now)
 		out["data-needs"] = fmt.Sprint(f.Needs)
 	}
+	if f.counted() {
+		out["data-counted"] = true
+	}
 	if f.Prefix != "" {
 		out["data-prefixed"] = true // its title says already what is needed, of this one session
 	}

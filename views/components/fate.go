@@ -1,0 +1,96 @@
+package components
+
+import (
+	"strings"
+
+	"holdfast/journal"
+)
+
+// fate is what is known of the processes of a call whose outcome isn't.
+type fate int
+
+// Only evidence rules out that something of a call runs.
+const (
+	mayRun    fate = iota
+	isGone         // nothing of it runs
+	wasEnded       // what ran of it was ended when it was lost
+	hasEnded       // its own record says so, which came late
+	leftSome       // likewise, and that processes of it could not be ended
+	neverBorn      // its own record says that nothing of it ran
+)
+
+// fateWords is how the card goes on after saying that the call was lost. Each says
+// all that is known of whether it ran and runs, so that no two sentences disagree.
+var fateWords = map[fate]string{
+	mayRun:    "It may have run, in part, or not at all. A part of it may still be running.",
+	isGone:    "It may have run, in part, or not at all. Nothing of it is running any more.",
+	wasEnded:  "It may have run, in part, or not at all. What was still running of it was ended.",
+	hasEnded:  "Its own record came late and stands below: it has ended.",
+	leftSome:  "Its own record came late and stands below: its command has ended, and left processes that may still be running.",
+	neverBorn: "Its own record came late and stands below: nothing of it ran.",
+}
+
+// fate reads the evidence: what was seen last counts.
+func (c UnknownCard) fate() fate {
+	f := mayRun
+	for _, e := range c.Call.Evidence {
+		switch e.Type {
+		case "process":
+			f = processFate(e.Text)
+		case journal.EvidenceExitRecord:
+			f = recordFate(e.Text)
+		}
+	}
+	return f
+}
+
+// The journal has what was seen of a call as a sentence of the runner's. What isn't
+// one of these rules out nothing.
+func processFate(seen string) fate {
+	switch {
+	case strings.HasSuffix(seen, "was running any more when the execution was recovered."), strings.HasSuffix(seen, "so it runs no more."):
+		return isGone
+	case strings.HasSuffix(seen, ", and was ended."), strings.HasSuffix(seen, ", and were ended."):
+		return wasEnded
+	}
+	return mayRun
+}
+
+func recordFate(record string) fate {
+	switch {
+	case strings.Contains(record, "processes that could not be ended"):
+		return leftSome
+	case strings.HasPrefix(record, "Nothing of its command ran"):
+		return neverBorn
+	}
+	return hasEnded
+}
+
+// started says what is certain of the call's beginning.
+func (c UnknownCard) started() string {
+	if c.fate() == neverBorn {
+		return "dispatched"
+	}
+	return "started"
+}
+
+// evidenceName names what was seen of a call; of its processes only the last word
+// is how it stands.
+func (c UnknownCard) evidenceName(i int) string {
+	switch c.Call.Evidence[i].Type {
+	case "output":
+		return "Captured output"
+	case "process":
+		for _, later := range c.Call.Evidence[i+1:] {
+			if later.Type == "process" || later.Type == journal.EvidenceExitRecord {
+				return "Its processes, as seen before"
+			}
+		}
+		return "Its processes"
+	case journal.EvidenceExitRecord:
+		return "Its own record, found later"
+	case "person":
+		return "A person’s word"
+	}
+	return "Seen of it"
+}

@@ -1,0 +1,95 @@
+package pages
+
+import (
+	"slices"
+
+	"holdfast/journal/policy"
+	"holdfast/views/components"
+)
+
+// NewSession is the form for a new session, with what was typed before.
+type NewSession struct {
+	Frame
+	Key       string
+	Text      string
+	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
+	Version   int64 // of the kept text that the form was drawn with; 0: there was none
+	Workspace string
+	Agent     string
+	Preset    string
+	Limits    map[string]string // as typed, by the name of the field
+	Agents    []components.Agent
+	Recent    []string // workspaces that were used last
+	Workers   int
+}
+
+// LimitFields are the bounds that mean something for the agents that are offered.
+func (p NewSession) LimitFields() []components.LimitField {
+	model := slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" })
+	typed := p.Limits["tokens"] != "" || p.Limits["cost_usd"] != "" // such an agent was offered then
+	fields := components.LimitFields(model || typed)
+	for i := range fields {
+		fields[i].Value = p.Limits[fields[i].Name]
+	}
+	return fields
+}
+
+// OfferChoices chooses these in the place of an agent that can't be chosen, or of a
+// preset that is none.
+func (p *NewSession) OfferChoices(agent, preset string) {
+	if !slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent && a.Available }) {
+		p.Agent = agent
+	}
+	if !offered(p.Preset) {
+		p.Preset = preset
+	}
+}
+
+// KeepChoices lets a form that is refused show what was chosen in it, also if that
+// isn't offered, any more or ever: it can't be chosen again, and its field says so.
+func (p *NewSession) KeepChoices() {
+	i := slices.IndexFunc(p.Agents, func(a components.Agent) bool { return a.Name == p.Agent })
+	if i < 0 && p.Agent != "" {
+		p.Agents = append(p.Agents, components.Agent{Name: p.Agent, Reason: "no server here offers it."})
+		i = len(p.Agents) - 1
+	}
+	switch {
+	case p.Agent == "":
+		p.blame("agent-0", "Say which agent works.")
+	case !p.Agents[i].Available:
+		p.blame("agent-0", "The agent "+components.Line(p.Agent, 60)+" can’t be chosen. Choose another one.")
+	}
+	if p.Preset != "" && !offered(p.Preset) {
+		p.blame("preset-0", "There is no preset "+components.Line(p.Preset, 60)+". Choose another one.")
+	}
+}
+
+// blame says what is wrong with a field, unless that is said already.
+func (p *NewSession) blame(field, text string) {
+	if !slices.ContainsFunc(p.Problems, func(one components.Problem) bool { return one.Field == field }) {
+		p.Problems = append(p.Problems, components.Problem{Field: field, Text: text})
+	}
+}
+
+// Presets are the choices of permissions, with what each means, and what was chosen
+// that is none.
+func (p NewSession) Presets() []components.Choice {
+	out := offeredPresets()
+	if p.Preset != "" && !offered(p.Preset) {
+		out = append(out, components.Choice{Value: p.Preset, Label: components.Line(p.Preset, 60), Hint: "Can’t be chosen: there is no such preset."})
+	}
+	return out
+}
+
+func offered(preset string) bool {
+	_, known := policy.ParsePreset(preset)
+	return known
+}
+
+func offeredPresets() []components.Choice {
+	return []components.Choice{
+		{Value: string(policy.AskAll), Label: policy.AskAll.Title(), Hint: "Nothing runs before you have read it and said yes, not even reading a file."},
+		{Value: string(policy.AskWrites), Label: policy.AskWrites.Title(), Hint: "Reading files inside the workspace is allowed, but for those that hold secrets. Every command, every edit and everything outside the workspace is asked."},
+		{Value: string(policy.Workspace), Label: policy.Workspace.Title(), Hint: "Edits inside the workspace and a list of known commands run without asking, such as ls, git status, go test, npm test, make check. Everything else is asked. Tests and builds run code of the workspace: this keeps an honest agent from surprises, it is no sandbox."},
+	}
+}

@@ -1,0 +1,34 @@
+package pages
+
+import (
+	"cmp"
+
+	"holdfast/journal"
+	"holdfast/views/components"
+)
+
+// Request is one request on its own page.
+type Request struct {
+	Frame
+	S       components.Session
+	Card    components.DecisionCard
+	Call    *journal.Call
+	Entries []components.Entry // the last ones
+}
+
+// Answered says what became of a request that isn't pending any more.
+func (p Request) Answered() components.Phrase {
+	r := p.Card.Request
+	switch {
+	case r.State == journal.RequestPending:
+		return nil
+	case r.Ended():
+		return components.Say("This request ended without an answer: " + cmp.Or(r.Reason, string(r.State)) + ". Nothing was run because of it.")
+	}
+	did := "denied this"
+	if r.Reply != journal.ReplyReject {
+		did = "allowed this once"
+	}
+	who := p.Viewer.Who(r.By)
+	return components.Say(upper(who)+" "+did+" at ", components.AtSecond(r.At), ".")
+}
