@@ -96,7 +96,7 @@ func (t *Turn) present() error {
 // execute dispatches a call that is allowed and brings its outcome into the journal.
 func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journal.AllowedBy) error {
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
-		return err
+		return parting(err)
 	}
 	if c.State == journal.CallIsDispatched { // it may be run again, unless its shim knows of it (CAL-5)
 		if known, err := t.resume(ctx, c); known || err != nil {
@@ -106,7 +106,7 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	id := shim.ID{CallID: c.ID, N: c.N + 1}
 	letGo, err := t.r.occupied.take(ctx, id.String())
 	if err != nil {
-		return err
+		return parting(err)
 	}
 	defer letGo()
 	x := t.newExecution(ctx, id)
@@ -117,7 +117,7 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 			return gone
 		}
 		if cause := context.Cause(ctx); cause != nil {
-			return cause
+			return parting(cause)
 		}
 		return t.settleUnstarted(ctx, c, err)
 	}
