@@ -157,6 +157,9 @@ func secretsOf(database string, names []string) []string {
 	return tool.SecretsFromEnv(environ, names)
 }
 
+// shimsIn is the folder of a state folder that its shims have.
+func shimsIn(state string) string { return filepath.Join(state, "shims") }
+
 func (sv *server) makeRunner(secrets []string) error {
 	roots := sv.cmd.Workspaces
 	if len(roots) == 0 {
@@ -167,7 +170,7 @@ func (sv *server) makeRunner(secrets []string) error {
 		return usageError{err.Error()}
 	}
 	sv.spaces = spaces
-	sv.shims, err = shim.Open(filepath.Join(sv.dir, "shims"))
+	sv.shims, err = shim.Open(shimsIn(sv.dir))
 	if err != nil {
 		return err
 	}
