@@ -167,7 +167,7 @@ func (sv *server) makeRunner(secrets []string) error {
 	}
 	spaces, err := runner.NewWorkspaces(roots)
 	if err != nil {
-		return usageError{err.Error()}
+		return usageError{err.Error() + "; nothing is served. Make it, or name others with --workspaces."}
 	}
 	sv.spaces = spaces
 	sv.shims, err = shim.Open(shimsIn(sv.dir))
