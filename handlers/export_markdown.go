@@ -260,7 +260,7 @@ func (d *document) commands(ctx context.Context) error {
 			d.say(" The server was restarted meanwhile; it was found still running at %s, and nothing was interrupted.", timeJSON(c.AdoptedAt))
 		}
 		if c.Reason == journal.ReasonNotStarted {
-			d.say(" It never began: the server was lost between its dispatch and its start.")
+			d.say(" It never began: the server stopped, or was lost, between its dispatch and its start.")
 		}
 		d.say("\n\n")
 		if c.Reason != "" {
