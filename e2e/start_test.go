@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,10 @@ import (
 func stranger(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	w := &world{t: t, dir: dir, work: dir}
-	s := &server{w: w, addr: freeAddr(t), out: newOutput(), err: newOutput()}
+	s := &server{w: w, state: filepath.Join(dir, ".local", "state", "holdfast"), addr: freeAddr(t), out: newOutput(), err: newOutput()}
+	if i := slices.Index(args, "--state"); i >= 0 {
+		s.state = args[i+1]
+	}
 	s.client = newClient(w, "http://"+s.addr)
 	cmd := exec.Command(binary, append(args, "--addr", s.addr)...)
 	cmd.Dir, cmd.Env = dir, environment(dir, nil)
