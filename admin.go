@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -33,8 +34,10 @@ func openAdmin(ctx context.Context, c *common, s streams, makes bool) (*store.St
 		return makeJournal(ctx, c, o)
 	case missing:
 		return nil, fmt.Errorf("there is no journal at %s; name one with --database or --state", shown(database))
+	case err != nil:
+		return nil, fmt.Errorf("open the journal at %s: %w", shown(database), err)
 	}
-	return st, err
+	return st, nil
 }
 
 // shown is a database's address without its password.
@@ -90,6 +93,25 @@ func withJournal(ctx context.Context, c *common, s streams, makes bool, fn func(
 	defer func() { err = errors.Join(err, st.Close()) }()
 	return plain(fn(st))
 }
+
+// notFound says of what isn't in the journal what it was, where it was looked for, and
+// what to do. Any other error stays as it is.
+func (c *common) notFound(err error, what, do string) error {
+	if !journal.Is(err, journal.NotFound) {
+		return err
+	}
+	database, derr := c.databaseURL()
+	if derr != nil {
+		return derr
+	}
+	return fmt.Errorf("there is no %s in the journal at %s, so nothing was done. %s", legible(what), shown(database), do)
+}
+
+const (
+	listUsers  = "holdfast user list shows who is; --database or --state name another journal."
+	listTokens = "holdfast token list shows which are; --database or --state name another journal."
+	findID     = "A session's id ends the address of its page; --database or --state name another journal."
+)
 
 // plain shows only the message of a domain error: its code is for programs. Who
 // runs a command looks after the journal, so why it can't be used is said as well.
@@ -179,6 +201,9 @@ func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
 	hash := ""
 	if u.PasswordStdin {
 		line, err := bufio.NewReader(s.in).ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			return errors.New("standard input ended without a line that could be the password, so no user was added")
+		}
 		if err != nil && line == "" {
 			return fmt.Errorf("read the password: %w", err)
 		}
@@ -188,7 +213,12 @@ func (u *userAddCmd) Run(ctx context.Context, c *common, s streams) error {
 	}
 	return withJournal(ctx, c, s, true, func(st *store.Store) error {
 		user, err := st.AddUser(ctx, u.Email, hash)
-		if err != nil {
+		switch {
+		case journal.Is(err, journal.Conflict):
+			return fmt.Errorf("there is a user %s already, and nothing was changed. holdfast user link prints a new sign-in link", legible(u.Email))
+		case journal.Is(err, journal.Unprocessable):
+			return fmt.Errorf("%q is not an email address, so no user was added", u.Email)
+		case err != nil:
 			return err
 		}
 		if hash != "" {
@@ -239,7 +269,9 @@ type userDisableCmd struct {
 
 // Run disables a user.
 func (u *userDisableCmd) Run(ctx context.Context, c *common, s streams) error {
-	return with(ctx, c, s, func(st *store.Store) error { return st.DisableUser(ctx, strings.ToLower(u.Email)) })
+	return with(ctx, c, s, func(st *store.Store) error {
+		return c.notFound(st.DisableUser(ctx, strings.ToLower(u.Email)), "user "+u.Email, listUsers)
+	})
 }
 
 type userLinkCmd struct {
@@ -252,7 +284,7 @@ func (u *userLinkCmd) Run(ctx context.Context, c *common, s streams) error {
 	return with(ctx, c, s, func(st *store.Store) error {
 		user, err := st.UserByEmail(ctx, strings.ToLower(u.Email))
 		if err != nil {
-			return err
+			return c.notFound(err, "user "+u.Email, listUsers)
 		}
 		code, err := st.UserLink(ctx, user.ID)
 		if err == nil {
@@ -287,7 +319,7 @@ func (t *tokenNewCmd) Run(ctx context.Context, c *common, s streams) error {
 	return with(ctx, c, s, func(st *store.Store) error {
 		user, err := st.UserByEmail(ctx, strings.ToLower(t.Email))
 		if err != nil {
-			return err
+			return c.notFound(err, "user "+t.Email, listUsers)
 		}
 		_, secret, err := st.AddToken(ctx, user.ID, t.Name, store.Scope(t.Scope), life)
 		if err == nil {
@@ -343,5 +375,7 @@ type tokenRevokeCmd struct {
 
 // Run ends a token.
 func (t *tokenRevokeCmd) Run(ctx context.Context, c *common, s streams) error {
-	return with(ctx, c, s, func(st *store.Store) error { return st.RevokeToken(ctx, t.ID) })
+	return with(ctx, c, s, func(st *store.Store) error {
+		return c.notFound(st.RevokeToken(ctx, t.ID), "token "+t.ID, listTokens)
+	})
 }

@@ -50,6 +50,54 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
+// What a command can't do it says with the name of what it looked for, where that was,
+// and what there is to do.
+func TestRun_NamesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	holdfast := func(args ...string) (code int, errs string) {
+		var out, complaint bytes.Buffer
+		code = run(t.Context(), append(args, "--state", state), streams{strings.NewReader(""), &out, &complaint})
+		return code, complaint.String()
+	}
+	if code, errs := holdfast("user", "add", "a@b.example"); code != exitDone {
+		t.Fatal(errs)
+	}
+	journal := filepath.Join(state, "holdfast.db")
+	for _, tt := range []struct {
+		want int
+		args string
+		says []string
+	}{
+		{exitFailed, "export ses_nope", []string{"no session ses_nope", journal, "address of its page"}},
+		{exitFailed, "verify ses_nope", []string{"no session ses_nope", journal, "address of its page"}},
+		{exitFailed, "user link x@b.example", []string{"no user x@b.example", journal, "holdfast user list"}},
+		{exitFailed, "user disable x@b.example", []string{"no user x@b.example", journal, "holdfast user list"}},
+		{exitFailed, "user add a@b.example", []string{"a user a@b.example", "holdfast user link"}},
+		{exitFailed, "user add nonsense", []string{`"nonsense" is not an email address`, "no user was added"}},
+		{exitFailed, "user add c@b.example --password-stdin", []string{"standard input ended", "no user was added"}},
+		{exitFailed, "token new x@b.example --name ci", []string{"no user x@b.example", journal, "holdfast user list"}},
+		{exitFailed, "token revoke tok_nope", []string{"no token tok_nope", journal, "holdfast token list"}},
+		{exitUsage, "token new", []string{"token new: missing flags: --name", "nothing was done", "holdfast token new --help"}},
+		{exitUsage, "token", []string{"token: expected one of", "holdfast token --help"}},
+		{exitUsage, "doctor nonsense", []string{"doctor: unexpected argument nonsense", "holdfast doctor --help"}},
+		{exitUsage, "doctor agent nobody", []string{`no agent "nobody"`, "runbook"}},
+		{exitUsage, "export", []string{"export: expected", "holdfast export --help"}},
+		{exitUsage, "user link a@b.example --public-url nope", []string{"user link: --public-url", "holdfast user link --help"}},
+		{exitUsage, "nonsense", []string{"unexpected argument nonsense", "holdfast --help"}},
+		{exitUsage, "backup " + filepath.Join(state, "none", "copy.db"), []string{filepath.Join(state, "none"), "nothing was copied"}},
+		{exitUsage, "verify --config /nowhere.toml", []string{"no configuration at /nowhere.toml"}},
+		{exitUsage, "serve --addr 127.0.0.1:0 --workspaces /nowhere", []string{"/nowhere", "nothing is served", "--workspaces"}},
+	} {
+		code, errs := holdfast(strings.Fields(tt.args)...)
+		for _, words := range tt.says {
+			if code != tt.want || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, words) {
+				t.Errorf("holdfast %s: exit %d, want %d, with %q: %s", tt.args, code, tt.want, words, errs)
+			}
+		}
+	}
+}
+
 // What was stored before it was checked is listed without being obeyed.
 func TestLists_AreLegible(t *testing.T) {
 	t.Parallel()

@@ -94,8 +94,11 @@ func readConfig(args []string) (map[string]any, error) {
 	if errors.Is(err, fs.ErrNotExist) && !given {
 		return values, nil
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no configuration at %s (--config, HOLDFAST_CONFIG), so nothing was done", path)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read the configuration %s: %w; nothing was done", path, err)
 	}
 	return values, nil
 }

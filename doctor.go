@@ -12,27 +12,29 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"holdfast/journal"
 	"holdfast/runner"
 	"holdfast/runner/runbook"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/views/components"
 )
 
 type doctorCmd struct {
-	All   doctorAllCmd   `cmd:"" default:"withargs" help:"Check everything (the default)."`
-	Agent doctorAgentCmd `cmd:"" help:"Check one agent."`
-}
-
-type doctorAllCmd struct {
 	Addr       string   `help:"Where the server listens." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
 	PublicURL  string   `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
 	Workspaces []string `help:"Folders under which workspaces may lie (default: the current folder)." env:"HOLDFAST_WORKSPACES" placeholder:"DIR"`
+
+	All   doctorAllCmd   `cmd:"" default:"1" help:"Check everything (the default)."`
+	Agent doctorAgentCmd `cmd:"" help:"Check one agent."`
 }
 
-// Run checks everything that a server rests on, beside one that runs: it takes
-// no lock and writes nothing.
-func (c *doctorAllCmd) Run(ctx context.Context, g *common, s streams) error {
+type doctorAllCmd struct{}
+
+// Run checks everything that a server rests on, beside one that runs: it writes
+// nothing, and is in nobody's way.
+func (*doctorAllCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams) error {
 	dir, err := g.stateDir()
 	if err != nil {
 		return err
@@ -41,7 +43,7 @@ func (c *doctorAllCmd) Run(ctx context.Context, g *common, s streams) error {
 	if err != nil {
 		return err
 	}
-	d := store.Diagnose(ctx, database, dir)
+	d := store.Diagnose(ctx, database, dir, func(call *journal.Call) (store.ShimSeen, error) { return seeShim(shimsIn(dir), call) })
 	found := append(d.Findings, c.signIn(d)...)
 	found = append(found, c.spaces(d)...)
 	found = append(found, checkRunbook()...)
@@ -51,17 +53,26 @@ func (c *doctorAllCmd) Run(ctx context.Context, g *common, s streams) error {
 	return showFindings(s, found)
 }
 
-// showFindings prints a table, and fails if something is wrong.
+// seeShim looks at the shim of a call in a folder of shims.
+func seeShim(folder string, call *journal.Call) (store.ShimSeen, error) {
+	found, err := shim.Look(folder, shim.ID{CallID: call.ID, N: call.N})
+	seen := store.ShimSeen{Lives: found.Running, Recorded: found.Exit != nil}
+	if seen.Lives && call.Process != nil {
+		seen.PID = tool.Process(*call.Process).Parent()
+	}
+	return seen, err
+}
+
+// showFindings prints what was found, each under its state, and fails if something is wrong.
 func showFindings(s streams, found []store.Finding) error {
-	w := s.table("CHECK", "STATE", "FOUND", "WHAT TO DO")
 	count := map[store.Health]int{}
 	for _, f := range found {
 		count[f.Health]++
 		// Paths and errors may hold anything; a terminal must not obey it.
-		w.row(f.Check, string(f.Health), components.Plain(components.Line(f.Found, 300)), components.Plain(components.Line(f.Do, 300)))
-	}
-	if err := w.flush(); err != nil {
-		return err
+		s.item(string(f.Health), f.Check+": "+components.Plain(components.Line(f.Found, 300)))
+		if f.Do != "" {
+			s.item("", "To do: "+components.Plain(components.Line(f.Do, 300)))
+		}
 	}
 	s.say("%s: %d ok, %d with a warning, %d wrong\n", components.Plural(len(found), "check"), count[store.Healthy], count[store.Warning], count[store.Wrong])
 	if count[store.Wrong] > 0 {
@@ -71,7 +82,7 @@ func showFindings(s streams, found []store.Finding) error {
 }
 
 // signIn checks that somebody can sign in, and that their password is safe on its way.
-func (c *doctorAllCmd) signIn(d *store.Diagnosis) []store.Finding {
+func (c *doctorCmd) signIn(d *store.Diagnosis) []store.Finding {
 	out := []store.Finding{c.address()}
 	if !d.Read {
 		return out
@@ -93,7 +104,7 @@ func (c *doctorAllCmd) signIn(d *store.Diagnosis) []store.Finding {
 }
 
 // address checks how browsers reach the server.
-func (c *doctorAllCmd) address() store.Finding {
+func (c *doctorCmd) address() store.Finding {
 	f := store.Finding{Check: "address", Health: store.Healthy, Found: c.Addr}
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -118,7 +129,7 @@ func (c *doctorAllCmd) address() store.Finding {
 }
 
 // spaces checks the folders for workspaces, and those that sessions work in.
-func (c *doctorAllCmd) spaces(d *store.Diagnosis) []store.Finding {
+func (c *doctorCmd) spaces(d *store.Diagnosis) []store.Finding {
 	roots := c.Workspaces
 	if len(roots) == 0 {
 		roots = []string{"."}

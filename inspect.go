@@ -19,7 +19,7 @@ func (v *verifyCmd) Run(ctx context.Context, c *common, s streams) error {
 	return with(ctx, c, s, func(st *store.Store) error {
 		report, err := st.Verify(ctx, store.VerifyOptions{Session: v.Session})
 		if err != nil {
-			return err
+			return c.notFound(err, "session "+v.Session, findID)
 		}
 		w := s.table("CHECK", "CHECKED", "FAULTS")
 		for _, check := range report.Checks {
@@ -53,7 +53,7 @@ func (e *exportCmd) Run(ctx context.Context, c *common, s streams) error {
 	return with(ctx, c, s, func(st *store.Store) error {
 		owner, err := st.OwnerOf(ctx, e.Session)
 		if err != nil {
-			return err
+			return c.notFound(err, "session "+e.Session, findID)
 		}
 		export := handlers.ExportJSON
 		if e.Format == "md" {

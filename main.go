@@ -5,8 +5,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -86,9 +89,29 @@ func run(ctx context.Context, args []string, s streams) int {
 		return left
 	}
 	if err != nil {
-		return report(s, usageError{err.Error()})
+		return report(s, misused(err, args))
 	}
 	return report(s, k.Run(&c.common, s))
+}
+
+// misused says of arguments that can't be understood which command they were for, and
+// where it is told what that takes.
+func misused(err error, args []string) error {
+	var words []string
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		for _, p := range parse.Context.Path {
+			if p.Command != nil && slices.Contains(args, p.Command.Name) { // else it is the default
+				words = append(words, p.Command.Name)
+			}
+		}
+	}
+	command := strings.Join(words, " ")
+	said := legible(strings.TrimPrefix(err.Error(), command+": "))
+	if command == "" {
+		return usageError{said + "; nothing was done. holdfast --help lists the commands."}
+	}
+	return usageError{fmt.Sprintf("%s: %s; nothing was done. holdfast %s --help says what it takes.", command, said, command)}
 }
 
 // report says an error in one line and gives the exit code for it.

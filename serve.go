@@ -157,6 +157,9 @@ func secretsOf(database string, names []string) []string {
 	return tool.SecretsFromEnv(environ, names)
 }
 
+// shimsIn is the folder of a state folder that its shims have.
+func shimsIn(state string) string { return filepath.Join(state, "shims") }
+
 func (sv *server) makeRunner(secrets []string) error {
 	roots := sv.cmd.Workspaces
 	if len(roots) == 0 {
@@ -164,10 +167,10 @@ func (sv *server) makeRunner(secrets []string) error {
 	}
 	spaces, err := runner.NewWorkspaces(roots)
 	if err != nil {
-		return usageError{err.Error()}
+		return usageError{err.Error() + "; nothing is served. Make it, or name others with --workspaces."}
 	}
 	sv.spaces = spaces
-	sv.shims, err = shim.Open(filepath.Join(sv.dir, "shims"))
+	sv.shims, err = shim.Open(shimsIn(sv.dir))
 	if err != nil {
 		return err
 	}

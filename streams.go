@@ -22,6 +22,26 @@ func (s streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, for
 // complain prints to standard error.
 func (s streams) complain(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
 
+const (
+	lineWidth = 80 // of what is for people to read
+	markWidth = 9  // of what stands before it
+)
+
+// item prints a text under a mark, in lines that fit; a word that is too long has one for itself.
+func (s streams) item(mark, text string) {
+	line := fmt.Sprintf("%-*s", markWidth-1, mark)
+	empty := true
+	for word := range strings.FieldsSeq(legible(text)) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > lineWidth {
+			s.say("%s\n", line)
+			line = strings.Repeat(" ", markWidth-1)
+		}
+		line += " " + word
+		empty = false
+	}
+	s.say("%s\n", line)
+}
+
 // legible shows what a terminal would obey, or hide, as an escape: what is stored
 // may be from before it was checked, or from a stray hand.
 func legible(s string) string {

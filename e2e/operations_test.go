@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -194,15 +193,27 @@ func readChecks(t *testing.T, o outcome) checked {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(o.out), "\n")
 	table := checked{}
-	for _, line := range lines[1 : len(lines)-1] {
-		cells := regexp.MustCompile(`\s{2,}`).Split(line, 3)
-		if len(cells) < 3 {
-			t.Fatalf("the doctor prints %q\n%s", line, o.err)
+	check, n := "", 0
+	for _, line := range lines[:len(lines)-1] {
+		mark, text := strings.TrimSpace(line[:9]), line[9:]
+		if len([]rune(line)) > 80 && strings.Contains(text, " ") {
+			t.Errorf("%d characters in the line %q", len([]rune(line)), line)
 		}
-		table[cells[0]] = append(table[cells[0]], cells[1]+": "+cells[2])
+		if mark == "" {
+			if check == "" {
+				t.Fatalf("the doctor prints %q\n%s", line, o.err)
+			}
+			of := table[check]
+			of[len(of)-1] += " " + text
+			continue
+		}
+		var found string
+		check, found, _ = strings.Cut(text, ":") // a long path has a line for itself
+		table[check] = append(table[check], mark+":"+found)
+		n++
 	}
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, fmt.Sprintf("%d checks: ", len(lines)-2)) {
-		t.Errorf("the doctor closes with %q after %d checks", last, len(lines)-2)
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, fmt.Sprintf("%d checks: ", n)) {
+		t.Errorf("the doctor closes with %q after %d checks", last, n)
 	}
 	return table
 }
@@ -293,6 +304,39 @@ func TestE2E_Doctor(t *testing.T) {
 		table.want(t, "agent runbook", "wrong", "sh isn't in PATH (/nowhere)")
 		table.want(t, "agent runbook", "warning", "bash isn't in PATH (/nowhere)")
 		w.db.MustExec(t, db, "DELETE FROM goose_db_version WHERE version_id = ?", 9999)
+	})
+}
+
+// The doctor looks at the shims of what the journal has as running, and writes nothing
+// there either.
+func TestE2E_DoctorSeesShims(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		s := w.serve(flags(quick...))
+		up, gate := w.gate("up"), w.gate("gate")
+		id := s.mission(steps(up.tell("up") + "; " + gate.read()))
+		up.wait()
+		shims := s.shims()
+		if len(shims) != 1 {
+			t.Fatalf("the shims %v", shims)
+		}
+		_, table := w.doctor(nil)
+		table.want(t, "shims", "ok", "1 command runs")
+		table.want(t, "command", "ok", fmt.Sprintf("shim pid %d", shims[0]))
+		s.kill9()
+		_, table = w.doctor(nil)
+		table.want(t, "command", "ok", fmt.Sprintf("session %s, ", id))
+		s.killShims()
+		_, table = w.doctor(nil)
+		table.want(t, "shims", "ok", "no command runs; of 1 more the shim is gone")
+		table.want(t, "command", "warning", "its shim is gone: its server, or the next start, concludes it")
+		s.restart()
+		s.untilQuiet(id, "uncertain")
+		_, table = w.doctor(nil)
+		table.want(t, "shims", "ok", "no command runs")
+		if len(table["command"]) > 0 {
+			t.Errorf("of what is concluded it says %q", table["command"])
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,10 @@ import (
 func stranger(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	w := &world{t: t, dir: dir, work: dir}
-	s := &server{w: w, addr: freeAddr(t), out: newOutput(), err: newOutput()}
+	s := &server{w: w, state: filepath.Join(dir, ".local", "state", "holdfast"), addr: freeAddr(t), out: newOutput(), err: newOutput()}
+	if i := slices.Index(args, "--state"); i >= 0 {
+		s.state = args[i+1]
+	}
 	s.client = newClient(w, "http://"+s.addr)
 	cmd := exec.Command(binary, append(args, "--addr", s.addr)...)
 	cmd.Dir, cmd.Env = dir, environment(dir, nil)
@@ -172,7 +176,7 @@ func TestE2E_TheCommandLine(t *testing.T) {
 		{"open to others, and no user", []string{"serve", "--addr", "0.0.0.0:0"}, 2, "user add"},
 		{"an address that isn't one", []string{"serve", "--addr", "here"}, 2, "--addr"},
 		{"a workspace that isn't there", []string{"serve", "--workspaces", filepath.Join(dir, "nowhere")}, 2, "nowhere"},
-		{"a token of nobody", []string{"token", "new", "nobody@example.org", "--name", "x"}, 1, "no such user"},
+		{"a token of nobody", []string{"token", "new", "nobody@example.org", "--name", "x"}, 1, "there is no user nobody@example.org"},
 		{"a scope that isn't one", []string{"token", "new", "a@example.org", "--name", "x", "--scope", "root"}, 2, "scope"},
 		{"a time that isn't one", []string{"token", "new", "a@example.org", "--name", "x", "--expires", "soon"}, 2, "expires"},
 		{"help", []string{"--help"}, 0, ""},

@@ -265,7 +265,7 @@ func (d *document) commands(ctx context.Context) error {
 			}
 		}
 		if c.Reason == journal.ReasonNotStarted {
-			d.say(" It never began: the server was lost between its dispatch and its start.")
+			d.say(" It never began: the server stopped, or was lost, between its dispatch and its start.")
 		}
 		d.say("\n\n")
 		if c.Reason != "" {

@@ -50,7 +50,7 @@ func TestPages_Running(t *testing.T) {
 
 		r.MustAdopt(t, w.store, call)
 		row("Waits for a server", "None is there. It needs none to go on, and its output is kept.")
-		b.open("/sessions/"+r.Session).page().want(http.StatusOK, "No server follows it just now; its output is kept.", "A command ran on without it, and was not interrupted by that.", "The server was restarted meanwhile; up to then nothing of it was interrupted or repeated.")
+		b.open("/sessions/"+r.Session).page().want(http.StatusOK, "No server follows it just now; its output is kept.", "A command ran on meanwhile, and was not interrupted by that.", "The server was restarted meanwhile; up to then nothing of it was interrupted or repeated.")
 		b.open("/calls/"+call).page().want(http.StatusOK, "Still running, no result yet", "No server follows it just now; its output is kept.", "Found still running", "Ended at the latest")
 		if err := w.store.SeeWorker(t.Context(), store.Worker{ID: "w1", StateFolderID: "fld_w1", Host: "build-1", Agents: []store.Agent{}}); err != nil {
 			t.Fatal(err)

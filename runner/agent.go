@@ -46,8 +46,8 @@ var (
 	ErrInterrupted = errors.New("a person stops the turn")
 	// ErrParked: a person must decide first, or the workspace is gone.
 	ErrParked = errors.New("a decision is needed")
-	// errDraining: the server stops and the turn is at a boundary. It stays open
-	// and goes on after the restart, or on another server: nothing of it is uncertain.
+	// errDraining: the server stops and nothing of the turn runs. It stays open and
+	// goes on after the restart, or on another server: nothing of it is uncertain.
 	errDraining = errors.New("the server stops; the turn goes on later")
 	// errDetached: the server stops and the command goes on under its shim. The
 	// claim stays, unrenewed, for the next server of this state folder (COO-6).
@@ -57,3 +57,12 @@ var (
 	// errMoved: somebody else has moved the turn on (an answer ended it): fold again.
 	errMoved = errors.New("the turn has moved on")
 )
+
+// parting is why a run of which nothing runs can't go on: a server that stops cuts
+// nothing off then, as at a boundary (COO-6).
+func parting(cause error) error {
+	if errors.Is(cause, ErrShutdown) {
+		return errDraining
+	}
+	return cause
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"holdfast/journal"
 	"holdfast/runner/shim"
@@ -97,7 +96,7 @@ func (t *Turn) present() error {
 // execute dispatches a call that is allowed and brings its outcome into the journal.
 func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journal.AllowedBy) error {
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
-		return err
+		return parting(err)
 	}
 	if c.State == journal.CallIsDispatched { // it may be run again, unless its shim knows of it (CAL-5)
 		if known, err := t.resume(ctx, c); known || err != nil {
@@ -107,7 +106,7 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 	id := shim.ID{CallID: c.ID, N: c.N + 1}
 	letGo, err := t.r.occupied.take(ctx, id.String())
 	if err != nil {
-		return err
+		return parting(err)
 	}
 	defer letGo()
 	x := t.newExecution(ctx, id)
@@ -118,17 +117,12 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 			return gone
 		}
 		if cause := context.Cause(ctx); cause != nil {
-			return cause
+			return parting(cause)
 		}
 		return t.settleUnstarted(ctx, c, err)
 	}
 	defer t.r.closeChild(child)
 	defer child.Abandon() // does nothing once it has begun
-	// Its birth may have taken a while; what was stopped meanwhile must not begin (COO-4).
-	// What is asked later, or can't be read now, ends the command once it is followed.
-	if hit, err := t.r.store.Interrupted(ctx, []string{t.run.session}); err == nil && slices.Contains(hit, t.run.session) {
-		return ErrInterrupted
-	}
 	if err := t.dispatch(ctx, c, by, child); err != nil {
 		return err
 	}
@@ -136,7 +130,9 @@ func (t *Turn) execute(ctx context.Context, c *journal.Call, in Shell, by journa
 }
 
 // dispatch commits that the call is about to start, with the facts by which its
-// processes are found again, before it does anything (CAL-1, COO-7).
+// processes are found again, before it does anything (CAL-1, COO-7). Its birth may have
+// taken a while: of what was stopped meanwhile nothing is committed, and ErrInterrupted
+// returned (COO-4). What is asked later ends the command once it is followed.
 func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.AllowedBy, child *shim.Child) error {
 	p := journal.Process(child.Process())
 	store.Crash("call.dispatched_before_commit")
@@ -158,6 +154,9 @@ func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.Allowed
 		t.rules = rules
 	}
 	store.Crash("call.dispatched_after_commit")
+	if errors.Is(err, store.ErrInterrupted) {
+		return ErrInterrupted
+	}
 	return err
 }
 

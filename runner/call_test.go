@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,14 +17,15 @@ import (
 	"holdfast/store/storetest"
 )
 
-// mustDispatch has a command dispatched that waits at its gate.
-func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execution, child *shim.Child, owner, file string) {
+// mustPropose has a run of which a command is proposed, and what keeps commands.
+func mustPropose(t *testing.T, s *store.Store, in Shell, effect journal.Effect) (turn *Turn, c *journal.Call, owner, dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	spaces, err := NewWorkspaces([]string{dir})
 	must(t, err)
 	shims, err := shim.Open(filepath.Join(t.TempDir(), "shims"))
 	must(t, err)
+	t.Cleanup(shims.Close)
 	r, err := New(Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces, Shims: shims,
 		MaxRunning: 1, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour, Env: tool.BaseEnv(os.Environ()),
@@ -32,20 +34,36 @@ func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execu
 	session := storetest.MustRun(t, s, r.o.WorkerID)
 	run := newRun(t.Context(), session.Session)
 	run.hold(session.Claim, time.Now(), r.o.Lease)
-	turn, err := r.newTurn(t.Context(), run, session.Claim)
+	folder, marker, err := spaces.Prepare(t.Context(), dir)
 	must(t, err)
+	run.brief = store.SessionBrief{Workspace: folder, WorkspaceID: marker}
+	turn, err = r.newTurn(t.Context(), run, session.Claim)
+	must(t, err)
+	c, err = turn.propose(t.Context(), CallIntent{Key: "k", Input: in, Effect: effect})
+	must(t, err)
+	return turn, c, session.Owner, dir
+}
+
+// mustDispatch has a command dispatched that waits at its gate.
+func mustDispatch(t *testing.T, s *store.Store, effect journal.Effect) (x *execution, child *shim.Child, owner, file string) {
+	t.Helper()
 	in := Shell{Command: "echo never > file", Shell: "sh"}
-	c, err := turn.propose(t.Context(), CallIntent{Key: "k", Input: in, Effect: effect})
-	must(t, err)
-	x = turn.newExecution(run.ctx, shim.ID{CallID: c.ID, N: 1})
+	turn, c, owner, dir := mustPropose(t, s, in, effect)
+	x, child = mustPrepare(t, turn, c, in, dir)
+	must(t, turn.dispatch(t.Context(), c, journal.AllowedBy{Type: journal.AllowedByRule}, child))
+	return x, child, owner, filepath.Join(dir, "file")
+}
+
+func mustPrepare(t *testing.T, turn *Turn, c *journal.Call, in Shell, dir string) (*execution, *shim.Child) {
+	t.Helper()
+	x := turn.newExecution(turn.run.ctx, shim.ID{CallID: c.ID, N: 1})
 	t.Cleanup(func() { x.cancel(nil) })
 	spec := x.spec(in)
 	spec.Dir = dir
-	child, err = shims.Prepare(t.Context(), spec)
+	child, err := turn.r.o.Shims.Prepare(t.Context(), spec)
 	must(t, err)
 	t.Cleanup(child.Abandon)
-	must(t, turn.dispatch(t.Context(), c, journal.AllowedBy{Type: journal.AllowedByRule}, child))
-	return x, child, session.Owner, filepath.Join(dir, "file")
+	return x, child
 }
 
 func must(t *testing.T, err error) {
@@ -73,6 +91,39 @@ func TestExecution_StoppedBeforeItsStart(t *testing.T) {
 		}
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("it has run: %v", err)
+		}
+	})
+}
+
+// A stop while a shim is waited for cuts nothing off, as nothing runs: the turn is
+// released as it is.
+//
+// proves COO-6
+func TestExecution_StoppedBeforeItsDispatch(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		in := Shell{Command: "echo never > file", Shell: "sh"}
+		turn, c, owner, dir := mustPropose(t, s, in, journal.EffectEffect)
+		mustPrepare(t, turn, c, in, dir) // as an earlier server, which is waited for to go away
+		stopped := make(chan error, 1)
+		go func() { stopped <- turn.execute(turn.run.ctx, c, in, journal.AllowedBy{Type: journal.AllowedByRule}) }()
+		for { // until it has the name
+			letGo, ok := turn.r.occupied.try(shim.ID{CallID: c.ID, N: 1}.String())
+			if !ok {
+				break
+			}
+			letGo()
+			runtime.Gosched()
+		}
+		turn.run.cancel(ErrShutdown)
+		err := <-stopped
+		released, err := turn.conclude(t.Context(), Result{}, err)
+		if err != nil || !released {
+			t.Fatalf("released %v, %v", released, err)
+		}
+		v, err := s.Session(t.Context(), owner, turn.run.session)
+		if err != nil || !v.State.TurnOpen() || v.Claim != nil {
+			t.Errorf("claim %v, state %+v, %v; want the open turn", v.Claim, v.State, err)
 		}
 	})
 }

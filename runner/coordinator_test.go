@@ -140,6 +140,42 @@ func TestRunner_GracefulStopAtABoundary(t *testing.T) {
 	})
 }
 
+// A graceful stop while a command waits for its process cuts nothing off, as nothing
+// runs: the turn stays open, and goes on after the restart.
+//
+// proves COO-6
+func TestRunner_GracefulStopBeforeTheBirth(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s, func(o *runner.Options) { o.Grace, o.StopCommands = time.Millisecond, true })
+		r := b.start()
+		id := b.session(steps("echo x >> log"), asking)
+		b.untilState(id, journal.StateWaiting)
+		b.prepareAsTheDead(id)
+		clearAll, err := r.Strays(t.Context()) // has the name until the end
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, req := range b.pending(id) {
+			b.decide(req.ID, store.Decision{Reply: journal.ReplyOnce})
+		}
+		b.until(id, "it is worked on", func(v store.Session) bool { return v.Claim != nil })
+		r.Stop()
+		clearAll()
+		v, err := s.Session(t.Context(), b.owner, id)
+		if err != nil || v.Claim != nil || !v.State.TurnOpen() || v.State.Unknowns() != 0 {
+			t.Fatalf("after the stop: claim %v, state %+v, %v; want the open turn released", v.Claim, v.State, err)
+		}
+		b.opts.WorkerID += "2"
+		b.start()
+		b.untilState(id, journal.StateReady)
+		evs := storetest.Events(t, s, id)
+		if n, turns := storetest.CountKind(evs, journal.KindCallDispatched), storetest.CountKind(evs, journal.KindTurnStarted); n != 1 || turns != 1 || b.file("log") != "x\n" {
+			t.Errorf("dispatched %d times in %d turns, the effect is %q", n, turns, b.file("log"))
+		}
+	})
+}
+
 // What doesn't reach a boundary in its grace is ended: cancelled, its turn
 // interrupted, nothing unknown, no claim left.
 //

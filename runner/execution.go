@@ -92,7 +92,7 @@ func (x *execution) attend(child *shim.Child, from int64) error {
 	case err == nil:
 		return x.settle(exit)
 	case errors.Is(err, shim.ErrLost):
-		return fmt.Errorf("the shim of %s ended without a record: %w", x.id.CallID, err)
+		return err
 	case errors.Is(cause, ErrShutdown): // also of output that couldn't be written any more: it is in the spool
 		return errDetached
 	case x.fault != nil: // fenced, or the call has moved on: what runs is nobody's (LEA-12)

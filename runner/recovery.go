@@ -130,13 +130,30 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	}
 	recovered, err := r.store.Recover(ctx, rec)
 	store.Crash("sweep.committed")
-	if recovered && slices.ContainsFunc(calls, func(call *journal.Call) bool { return rec.Found[call.ID].Adopted }) {
-		r.follow(c.SessionID)
-	}
 	if recovered {
-		r.log.Info("execution recovered", slog.String("session", c.SessionID), slog.String("execution", c.ExecutionID), slog.String("phase", string(c.Phase)))
+		r.tookUp(&rec, calls)
 	}
 	return unlessChanged(err)
+}
+
+// tookUp says what a recovery found, and has what goes on followed.
+func (r *Runner) tookUp(rec *store.Recovery, calls []*journal.Call) {
+	var goesOn, ended, unknown int
+	for _, call := range calls {
+		switch found := rec.Found[call.ID]; {
+		case found.Adopted:
+			goesOn++
+		case found.Settled != nil:
+			ended++
+		case call.Effect == journal.EffectEffect:
+			unknown++
+		}
+	}
+	r.log.Info("session taken up again", slog.String("session", rec.Claim.SessionID), slog.String("execution", rec.Claim.ExecutionID),
+		slog.Int("commands_that_go_on", goesOn), slog.Int("ended", ended), slog.Int("unknown", unknown))
+	if goesOn > 0 {
+		r.follow(rec.Claim.SessionID)
+	}
 }
 
 // unlessChanged forgives that there is nothing to recover any more: the claim's

@@ -130,7 +130,7 @@ func (r *Runner) begin(ctx context.Context) error {
 		return fmt.Errorf("expire the claims of earlier workers: %w", err)
 	}
 	if n > 0 {
-		r.log.Info("claims of earlier workers expired", slog.Int64("claims", n))
+		r.log.Info("taking up what earlier servers of this state folder were at", slog.Int64("sessions", n))
 	}
 	if err := r.store.ForgetWorkers(ctx, r.o.StateFolderID, r.o.WorkerID); err != nil {
 		return fmt.Errorf("forget earlier workers: %w", err)

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -57,7 +58,8 @@ func setup(t *testing.T, s *store.Store, with ...func(*runner.Options)) *bench {
 	b.opts = runner.Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler), WorkerID: "wrk_" + rand.Text(), StateFolderID: "fld_" + rand.Text(), Workspaces: spaces,
 		Agents: []runner.Agent{runbook.Agent{}}, Shims: shims(t, t.TempDir()), MaxRunning: 4, Lease: 30 * time.Second, Renew: 10 * time.Second, Sweep: time.Hour,
-		Env: tool.BaseEnv(os.Environ()), Version: "test",
+		Orphan: patience, // of what a run of the tests leaves that is killed
+		Env:    tool.BaseEnv(os.Environ()), Version: "test",
 	}
 	for _, f := range with {
 		f(&b.opts)
@@ -72,8 +74,35 @@ func shims(t *testing.T, state string) *shim.Root {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(root.Close)
+	t.Cleanup(func() { endAll(t, root) })
 	return root
+}
+
+// endAll ends what a test that failed has left running under its shims.
+func endAll(t *testing.T, root *shim.Root) {
+	t.Helper()
+	root.Close()
+	ids, err := root.List()
+	if err != nil { // the test has removed the folder
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, id := range ids {
+		child, err := root.Attach(ctx, id)
+		if errors.Is(err, shim.ErrLost) {
+			continue
+		}
+		if err == nil {
+			if err = child.End("the test is over", time.Millisecond); err == nil {
+				_, err = child.Follow(ctx, 0, func([]tool.Piece, int64) error { return nil })
+			}
+			_ = child.Close()
+		}
+		if err != nil && !errors.Is(err, shim.ErrLost) {
+			t.Errorf("end what runs under %s: %v", id, err)
+		}
+	}
 }
 
 // start starts the worker; it is stopped when the test ends.

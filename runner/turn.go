@@ -132,14 +132,14 @@ func (t *Turn) boundary(ctx context.Context, promote bool) error {
 	case st.Interrupt != nil:
 		return ErrInterrupted
 	case t.run.ctx.Err() != nil:
-		return context.Cause(t.run.ctx)
+		return parting(context.Cause(t.run.ctx))
 	case t.r.stops():
 		return errDraining
 	case !promote || !st.Steers():
 		return nil
 	}
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
-		return err
+		return parting(err)
 	}
 	var events []journal.Event
 	err := t.persist(ctx, func() (err error) {

@@ -333,13 +333,16 @@ func runnable(st *journal.State) *int64 {
 	return &st.RunnableAt
 }
 
-// interrupted is 2 for an interrupt that takes effect now, 1 for one that waits for a boundary.
+// interruptedNow is what the column interrupted holds while an interrupt is to take effect at once.
+const interruptedNow = 2
+
+// interrupted is interruptedNow, 1 for an interrupt that waits for a boundary, or 0.
 func interrupted(st *journal.State) int64 {
 	switch {
 	case !st.TurnOpen() || st.Interrupt == nil:
 		return 0
 	case st.Interrupt.Mode == journal.InterruptNow:
-		return 2
+		return interruptedNow
 	}
 	return 1
 }

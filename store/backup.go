@@ -25,7 +25,7 @@ import (
 // written meanwhile. SQLite's online backup begins anew whenever another process
 // has written between two of its steps, and a server writes all the time.
 //
-// Codes: conflict if the file is there; unsupported on Postgres.
+// Codes: conflict if the file is there, or its folder isn't; unsupported on Postgres.
 func (s *Store) Backup(ctx context.Context, file string) (size int64, err error) {
 	if !s.d.sqlite() {
 		return 0, journal.Errorf(journal.Unsupported, "Only a SQLite journal is copied by this command.")
@@ -66,6 +66,9 @@ func backupExists(file string) error {
 func newPart(file string) (string, error) {
 	part := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+"."+strings.ToLower(rand.Text()[:8])+".part")
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", journal.Errorf(journal.Conflict, "There is no folder %s, so nothing was copied. Make it, or name another file.", filepath.Dir(file)).Typed("no-folder")
+	}
 	if err != nil {
 		return "", fmt.Errorf("make the copy: %w", err)
 	}

@@ -113,9 +113,8 @@ func TestBackup_Refuses(t *testing.T) {
 	if b, err := os.ReadFile(there); err != nil || string(b) != "precious" {
 		t.Errorf("the file that was there holds %q, %v", b, err)
 	}
-	if _, err := s.Backup(t.Context(), filepath.Join(dir, "no", "such", "folder")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("into no folder: %v", err)
-	}
+	_, err := s.Backup(t.Context(), filepath.Join(dir, "no", "such", "folder"))
+	storetest.WantSlug(t, err, "no-folder")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Backup(ended, filepath.Join(dir, "given up")); !errors.Is(err, context.Canceled) {

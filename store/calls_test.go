@@ -272,6 +272,57 @@ func TestAppend_RulesChanged(t *testing.T) {
 	})
 }
 
+// A stop that was asked for before a dispatch commits refuses it in the dispatch's own
+// transaction; what had committed before is found by its repetition (COO-10), and a stop
+// at the boundary lets the step that is open go on to it.
+//
+// proves COO-4 COO-10 CAL-1
+func TestAppend_DispatchesNothingThatWasStopped(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		dispatch := func(id string, n int) store.Append {
+			return store.Append{
+				Drafts: storetest.Drafts(&journal.PlanUpdated{}, storetest.Dispatch(id, n)), Phase: journal.PhaseUncertain,
+				Spool: &store.Spool{CallID: id, N: n, StateFolderID: "fld_a"},
+			}
+		}
+		begun, never := r.MustCall(t, s, journal.EffectEffect), r.MustCall(t, s, journal.EffectEffect)
+		must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptBoundary))
+		first := dispatch(begun, 1)
+		once, err := s.Append(t.Context(), r.Claim, first)
+		must(t, err)
+		must(t, s.RequestInterrupt(t.Context(), r.Owner, r.Session, journal.InterruptNow))
+		before, _, err := s.Head(t.Context(), r.Owner, r.Session)
+		must(t, err)
+		for _, retried := range []bool{false, true} {
+			refused := dispatch(never, 1)
+			refused.Retried = retried
+			_, err = s.Append(t.Context(), r.Claim, refused)
+			if !errors.Is(err, store.ErrInterrupted) || journal.CodeOf(err) != journal.Conflict {
+				t.Fatalf("retried %v: got %v", retried, err)
+			}
+		}
+		c, err := s.Call(t.Context(), r.Owner, never)
+		must(t, err)
+		head, _, err := s.Head(t.Context(), r.Owner, r.Session)
+		must(t, err)
+		if c.State != journal.CallIsProposed || head != before {
+			t.Errorf("the call is %s, the journal ends at %d; want proposed, %d", c.State, head, before)
+		}
+		_, err = s.SpoolOffset(t.Context(), never, 1)
+		storetest.WantCode(t, err, journal.NotFound)
+		first.Retried = true
+		again, err := s.Append(t.Context(), r.Claim, first)
+		if err != nil || len(again) != len(once) || again[1].Seq != once[1].Seq {
+			t.Errorf("the repetition found %v, %v; want %v", again, err, once)
+		}
+		// What is known of the one that runs is still written.
+		storetest.MustAppend(t, s, r.Claim, "", &journal.CallOutput{CallID: begun, Stream: "stdout", Text: journal.T("x")})
+		storetest.MustAppend(t, s, r.Claim, journal.PhaseSafe, storetest.Settle(begun, journal.CallCancelled))
+	})
+}
+
 // proves CAL-1 CAL-2
 func TestCall_IntentIsKept(t *testing.T) {
 	t.Parallel()

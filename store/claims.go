@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -307,12 +308,15 @@ type Append struct {
 // ErrRulesChanged says that the rules are no longer those that were evaluated (CAL-9).
 var ErrRulesChanged = journal.Errorf(journal.Conflict, "The rules of the session have changed since they were evaluated.").Typed("rules-changed")
 
+// ErrInterrupted says that a person has stopped the turn at once, so nothing of it begins any more (COO-4).
+var ErrInterrupted = journal.Errorf(journal.Conflict, "The turn is being stopped, so nothing more of it begins.").Typed("interrupted")
+
 // Append writes the events of a run, fenced by its execution id in the statement
 // that locks the session and gives out the seqs (LEA-4), with the phase of the
 // claim in the same transaction (LEA-7). It returns the events as committed.
 // Codes: stale_claim (this execution is over: write nothing more, end what
-// runs), conflict (a state has moved on, or ErrRulesChanged), unavailable (try
-// again with Retried and the same drafts).
+// runs), conflict (a state has moved on, ErrRulesChanged, or ErrInterrupted of a
+// dispatch), unavailable (try again with Retried and the same drafts).
 func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journal.Event, error) {
 	var out []journal.Event
 	err := s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
@@ -331,8 +335,8 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 		if err != nil {
 			return err
 		}
-		if a.RulesVersion != 0 && a.RulesVersion != l.row.RulesVersion {
-			return ErrRulesChanged
+		if err := l.mayDispatch(a); err != nil {
+			return err
 		}
 		for _, d := range a.Drafts {
 			if err := l.appendDraft(ctx, d); err != nil {
@@ -351,6 +355,18 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 		return l.flush(ctx)
 	})
 	return out, err
+}
+
+// mayDispatch refuses what nothing may begin upon any more. A stop at the boundary lets
+// the open step come to its end, so it refuses nothing.
+func (l *locked) mayDispatch(a Append) error {
+	switch {
+	case a.RulesVersion != 0 && a.RulesVersion != l.row.RulesVersion:
+		return ErrRulesChanged
+	case interrupted(&l.st) == interruptedNow && slices.ContainsFunc(a.Drafts, func(d journal.Draft) bool { return d.Body.Kind() == journal.KindCallDispatched }):
+		return ErrInterrupted
+	}
+	return nil
 }
 
 // appended finds the events of an append that had committed although its answer was lost.

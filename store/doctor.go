@@ -15,6 +15,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/sys/unix"
+
+	"holdfast/journal"
 )
 
 // Health is how a check came out.
@@ -55,13 +57,14 @@ const doctorTime = 10 * time.Second
 
 // Diagnose looks at a state folder and a journal, also while they are served. It
 // takes no lock, migrates nothing and writes nothing: what it opens it opens for
-// reading. What it can't find out is a finding, too.
-func Diagnose(ctx context.Context, database, stateDir string) *Diagnosis {
+// reading. What it can't find out is a finding, too. look is asked for the shim of a
+// call of this folder; nil: nobody can look.
+func Diagnose(ctx context.Context, database, stateDir string, look func(*journal.Call) (ShimSeen, error)) *Diagnosis {
 	d := &Diagnosis{}
 	d.folder(stateDir)
 	d.space("disk of the state folder", stateDir, false)
 	d.hostClock(time.Now())
-	doc := &doctor{Diagnosis: d, dir: stateDir}
+	doc := &doctor{Diagnosis: d, dir: stateDir, look: look}
 	if IsPostgres(database) {
 		doc.postgres(ctx, database)
 	} else {
@@ -153,8 +156,9 @@ func (d *Diagnosis) hostClock(now time.Time) {
 // doctor is a Diagnosis with the database that it is of.
 type doctor struct {
 	*Diagnosis
-	s   *Store
-	dir string // the state folder
+	s    *Store
+	dir  string // the state folder
+	look func(*journal.Call) (ShimSeen, error)
 }
 
 // open gives the journal in one reading pool, without a writer or a goroutine.

@@ -166,10 +166,11 @@ func tryLock(l *flock.Flock, path string) (ok bool, holder Holder, err error) {
 	}
 }
 
-// dead reports that a holder ran on this host and its process is gone.
+// dead reports that a holder ran on this host and its process is gone, or waits only
+// for somebody to take note of its end.
 func dead(h Holder) bool {
 	host, err := os.Hostname()
-	return err == nil && h.PID > 0 && h.Host == host && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	return err == nil && h.PID > 0 && h.Host == host && (errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH) || zombie(h.PID))
 }
 
 // Close releases the lock.

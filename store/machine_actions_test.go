@@ -201,14 +201,20 @@ func (m *machine) run1(s *model, id string) {
 	if c.effect == journal.EffectEffect {
 		a.Phase = journal.PhaseUncertain
 	}
-	// The mutants append without it.
-	if c.keeper, c.readTo, c.adopted = "", 0, ""; m.mutant == "" && m.flip("under a shim") {
-		c.keeper = s.claim.StateFolderID
-		a.Spool = &store.Spool{CallID: id, N: c.n + 1, StateFolderID: c.keeper}
+	keeper := ""
+	if m.mutant == "" && m.flip("under a shim") { // the mutants append without it
+		keeper = s.claim.StateFolderID
+		a.Spool = &store.Spool{CallID: id, N: c.n + 1, StateFolderID: keeper}
 	}
 	now := m.now()
-	m.ok(m.append(s.claim, m.holds(s.claim), a))
-	c.state, c.n = journal.CallIsDispatched, c.n+1
+	err := m.append(s.claim, m.holds(s.claim), a)
+	if s.stopsNow {
+		m.code(err, journal.Conflict)
+		m.seen["not begun"]++
+		return
+	}
+	m.ok(err)
+	c.state, c.n, c.keeper, c.readTo, c.adopted = journal.CallIsDispatched, c.n+1, keeper, 0, ""
 	c.happened++
 	if a.Phase != "" {
 		s.uncertain, s.safe = true, false
@@ -378,7 +384,7 @@ func (m *machine) resolve(s *model) {
 	if last := len(s.unresolved()) == 0; last {
 		switch {
 		case then == journal.ThenStay && s.turn != "" && s.adopts():
-			s.held, s.interrupted = true, true // the claim ends it
+			s.held, s.interrupted, s.stopsNow = true, true, true // the claim ends it
 		case then == journal.ThenStay && s.turn != "":
 			s.endTurn(false)
 		case then == journal.ThenStay:
@@ -460,16 +466,18 @@ func (m *machine) goOn(s *model) {
 }
 
 func (m *machine) interrupt(s *model) {
+	mode := journal.InterruptMode(m.draw("mode", string(journal.InterruptNow), string(journal.InterruptBoundary)))
 	now := m.now()
-	err := m.store.RequestInterrupt(m.ctx, m.owner, s.id, journal.InterruptNow)
+	err := m.store.RequestInterrupt(m.ctx, m.owner, s.id, mode)
 	if s.turn == "" {
 		m.code(err, journal.Conflict)
 		return
 	}
 	m.ok(err)
 	carriedOut := s.claim == nil && !s.adopts()
-	event := !s.interrupted || carriedOut
-	s.interrupted = true
+	sooner := mode == journal.InterruptNow && !s.stopsNow
+	event := !s.interrupted || sooner || carriedOut
+	s.interrupted, s.stopsNow = true, s.stopsNow || sooner
 	if carriedOut {
 		s.endTurn(false)
 	}

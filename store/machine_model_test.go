@@ -19,6 +19,7 @@ type model struct {
 	completed   bool // the last turn's outcome
 	held        bool
 	interrupted bool
+	stopsNow    bool // by an interrupt that doesn't wait for a boundary
 	blocked     bool
 	recoveries  int
 	calls       map[string]*mCall
@@ -177,7 +178,7 @@ func (m *model) endTurn(completed bool) {
 			c.state = journal.CallCancelled
 		}
 	}
-	m.turn, m.interrupted, m.recoveries = "", false, 0
+	m.turn, m.interrupted, m.stopsNow, m.recoveries = "", false, false, 0
 	m.completed, m.held = completed, !completed
 }
 

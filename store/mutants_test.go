@@ -27,6 +27,9 @@ func (s *Store) AppendUnfenced(ctx context.Context, c *journal.Claim, a Append) 
 			return err
 		}
 		l.exec = c.ExecutionID
+		if err := l.mayDispatch(a); err != nil {
+			return err
+		}
 		for _, d := range a.Drafts {
 			if err := l.appendDraft(ctx, d); err != nil {
 				return err

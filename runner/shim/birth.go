@@ -22,6 +22,9 @@ const (
 	birthPatience = 10 * time.Second
 	// leftPatience bounds the wait for what an earlier server prepared under the same id.
 	leftPatience = 5 * time.Second
+	// maxBirths bounds how many shims in a row may end before they hold a command at its
+	// gate, of those that weren't kept ready.
+	maxBirths = 3
 )
 
 // lineFD is what a shim inherits besides 0, 1 and 2: the server's line to it.
@@ -45,10 +48,14 @@ func (r *Root) Prepare(ctx context.Context, s Spec) (*Child, error) {
 		return nil, err
 	}
 	r.reap()
-	for {
+	for births := 0; ; {
 		c, ahead, err := r.attempt(ctx, id, s)
-		// One that was kept ready may have ended since, unseen. Then another is asked.
-		if ahead && errors.Is(err, errSilent) && ctx.Err() == nil {
+		if !ahead { // one that was kept ready may have ended long since, unseen
+			births++
+		}
+		// Somebody has killed it: its gate was never opened, and its launcher ended with
+		// it. So nothing has run, and another is asked.
+		if errors.Is(err, errSilent) && births < maxBirths && ctx.Err() == nil {
 			continue
 		}
 		return c, err

@@ -50,6 +50,8 @@
 //
 //   - The server dies before Go: the line to it ends, the shim ends its launcher and
 //     records that nothing has run.
+//   - The shim is killed before it holds its command at the gate: nothing has run, and
+//     another is asked, a few times.
 //   - The server dies later: nothing happens to the command.
 //   - The shim is killed: the kernel kills the interpreter (parent-death signal). No
 //     lock, no record: ErrLost. What the command had detached is found by its

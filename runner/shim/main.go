@@ -24,7 +24,7 @@ const exitUsage = 2
 func Main() int {
 	p, err := inherit()
 	if err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "holdfast: the command shim is internal: the server starts it for each command (%v)\n", err)
+		_, _ = fmt.Fprintln(os.Stderr, "holdfast: the command shim is internal: the server starts it for each command. Nothing was done.")
 		return exitUsage
 	}
 	nameProcess()

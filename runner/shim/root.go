@@ -194,6 +194,10 @@ func (r *Root) Find(id ID) (Found, error) {
 	return Found{Exit: exit}, wrap(err, "look for shim %s", id)
 }
 
+// Look is Find for who isn't the server of a folder of shims: it makes nothing there,
+// and its look is in nobody's way.
+func Look(dir string, id ID) (Found, error) { return (&Root{dir: dir}).Find(id) }
+
 // Bury is Find for who is about to conclude that the outcome is unknown: if the
 // child neither runs nor has a record, a tombstone is left under its lock, in a
 // folder that is made if need be. A shim that finds it starts nothing.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -272,6 +273,47 @@ func TestShimKilled_TheOutcomeIsUnknown(t *testing.T) {
 			await(t, d.end, "the death of what was left")
 			if found, err := r.Bury(c.ID()); err != nil || found.Running || found.Exit != nil {
 				t.Errorf("bury: got %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// proves COO-7: shims that are killed before they hold their command cost it nothing, as
+// nothing of it has run; but they aren't asked without end.
+func TestShimKilled_AtItsBirth(t *testing.T) {
+	t.Parallel()
+	for killed := range maxBirths + 2 {
+		t.Run(strconv.Itoa(killed), func(t *testing.T) {
+			t.Parallel()
+			r := mustRoot(t)
+			deaths := t.TempDir()
+			for i := range killed {
+				if err := os.Mkdir(filepath.Join(deaths, strconv.Itoa(i)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.env = []string{"SHIM_TEST_CRASH=shim.started", "SHIM_TEST_DEATHS=" + deaths}
+			s := specOf(t, "echo ran >>ran; exit 3")
+			c, err := r.Prepare(t.Context(), s)
+			if left, e := os.ReadDir(deaths); e != nil || len(left) != max(0, killed-maxBirths) {
+				t.Errorf("%d shims were not killed, %v", len(left), e)
+			}
+			if killed >= maxBirths {
+				if left, e := os.ReadDir(r.dir); !errors.Is(err, errSilent) || e != nil || len(left) > 0 {
+					t.Errorf("got %v, left %v", err, left)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Go(); err != nil {
+				t.Fatal(err)
+			}
+			exit, _ := mustFollow(t, c)
+			wantExit(t, exit, 3)
+			if data, err := os.ReadFile(filepath.Join(s.Dir, "ran")); err != nil || string(data) != "ran\n" {
+				t.Errorf("it ran %q, %v", data, err)
 			}
 		})
 	}

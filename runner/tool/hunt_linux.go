@@ -33,23 +33,11 @@ var ErrOtherBoot = errors.New("process belongs to another boot")
 // processes. The caller sees to it that this process doesn't run the same
 // dispatch.
 func KillCall(ctx context.Context, callID string, n int, p Process, grace time.Duration) (killed int, err error) {
-	boot, err := BootID()
-	if err != nil {
-		return 0, fmt.Errorf("end call %s: %w", callID, err)
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return 0, fmt.Errorf("end call %s: %w", callID, err)
-	}
-	switch {
-	case callID == "" || p.BootID == "" || p.PGID <= 0 || p.StartedTicks == 0:
+	if callID == "" || p.BootID == "" || p.PGID <= 0 || p.StartedTicks == 0 {
 		return 0, fmt.Errorf("end call %q: its process isn't known", callID)
-	case p.Host != "" && p.Host != host:
-		return 0, fmt.Errorf("end call %s: %w: %s", callID, ErrOtherHost, p.Host)
-	case p.BootID != boot:
-		return 0, fmt.Errorf("end call %s: %w", callID, ErrOtherBoot)
-	case p.PIDs != "" && p.PIDs != pidNamespace(): // before the version that wrote it down, nothing tells
-		return 0, fmt.Errorf("end call %s: %w: its pids are those of %s", callID, ErrOtherHost, p.PIDs)
+	}
+	if err := p.here(); err != nil {
+		return 0, fmt.Errorf("end call %s: %w", callID, err)
 	}
 	if grace <= 0 {
 		grace = defaultGrace

@@ -44,6 +44,9 @@ func KillCall(_ context.Context, callID string, _ int, _ Process, _ time.Duratio
 	return 0, fmt.Errorf("end call %s: %w", callID, errors.ErrUnsupported)
 }
 
+// Parent can't be told here.
+func (Process) Parent() int { return 0 }
+
 func processOf(pid int) (Process, error) {
 	host, err := os.Hostname()
 	return Process{Host: host, PID: pid, PGID: pid}, err

@@ -58,6 +58,41 @@ func processOf(pid int) (Process, error) {
 	return Process{Host: host, BootID: boot, PIDs: pidNamespace(), PID: pid, PGID: pid, StartedTicks: ticks}, nil
 }
 
+// here says why the facts of a process name none that could be alive here: ErrOtherHost, also
+// for a process of this kernel whose pids are others; ErrOtherBoot.
+func (p Process) here() error {
+	boot, err := BootID()
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("read host name: %w", err)
+	}
+	switch {
+	case p.Host != "" && p.Host != host:
+		return fmt.Errorf("%w: %s", ErrOtherHost, p.Host)
+	case p.BootID != boot:
+		return ErrOtherBoot
+	case p.PIDs != "" && p.PIDs != pidNamespace(): // before the version that wrote it down, nothing tells
+		return fmt.Errorf("%w: its pids are those of %s", ErrOtherHost, p.PIDs)
+	}
+	return nil
+}
+
+// Parent tells the parent of a command's process while that lives: its shim. 0: it
+// can't be told.
+func (p Process) Parent() int {
+	if p.here() != nil {
+		return 0
+	}
+	now, err := readProc(p.PID)
+	if err != nil || now.dead || now.ticks != p.StartedTicks {
+		return 0
+	}
+	return now.parent
+}
+
 // proc is what /proc/<pid>/stat tells of a process.
 type proc struct {
 	pid, parent, pgid, session int

@@ -95,8 +95,9 @@ func adoptedEntry(b *journal.CallAdopted, c *journal.Call, name Word) Entry {
 	}}
 }
 
-// recoveredEntry tells what a lost worker left: what goes on without it, what has
-// ended meanwhile, and what nobody knows.
+// recoveredEntry tells what a server found when it took up what another, or itself, had
+// let go of: what goes on, what has ended meanwhile, and what nobody knows. Why that was
+// so, a restart that was planned say, isn't in the event.
 func recoveredEntry(b *journal.StepRecovered) Entry {
 	unknown, runs, ended := len(b.Attempts), 0, 0
 	for _, c := range b.Calls {
@@ -109,7 +110,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 			ended++
 		}
 	}
-	e := Entry{Icon: "server", Title: Say("The worker of this session was lost"), Note: Say("recorded by the server")}
+	e := Entry{Icon: "server", Title: Say("A server took this session up again"), Note: Say("recorded by the server")}
 	add := func(n int, one, more string) {
 		switch {
 		case n == 1:
@@ -118,7 +119,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 			e.Lines = append(e.Lines, Say(fmt.Sprintf(more, n)))
 		}
 	}
-	add(runs, "A command ran on without it, and was not interrupted by that.", "%d commands ran on without it, and were not interrupted by that.")
+	add(runs, "A command ran on meanwhile, and was not interrupted by that.", "%d commands ran on meanwhile, and were not interrupted by that.")
 	add(ended, "A command has ended meanwhile; its own record says how.", "%d commands have ended meanwhile; their own records say how.")
 	add(unknown, "1 operation had no recorded result. Nothing was repeated.", "%d operations had no recorded result. Nothing was repeated.")
 	if len(e.Lines) == 0 {
@@ -128,4 +129,4 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 }
 
 // neverBegan is said of what was cancelled for journal.ReasonNotStarted.
-const neverBegan = "It never began: the server was lost between its dispatch and its start. Nothing of it ran."
+const neverBegan = "It never began: the server stopped, or was lost, between its dispatch and its start. Nothing of it ran."

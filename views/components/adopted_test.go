@@ -61,7 +61,7 @@ func TestCallFacts_OfWhatOutlivedItsServer(t *testing.T) {
 	never := callOf(t, "make")
 	never.N, never.State, never.Reason, never.DispatchedAt, never.EndedAt = 1, journal.CallCancelled, journal.ReasonNotStarted, now-1_440_000, now
 	got := facts(never)
-	for _, want := range []string{"Dispatched: 13:02:00\n", "Recorded: 13:26:00\n", "Why: It never began: the server was lost between its dispatch and its start. Nothing of it ran.\n"} {
+	for _, want := range []string{"Dispatched: 13:02:00\n", "Recorded: 13:26:00\n", "Why: It never began: the server stopped, or was lost, between its dispatch and its start. Nothing of it ran.\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q isn't said: %s", want, got)
 		}

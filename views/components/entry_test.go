@@ -156,7 +156,7 @@ func TestEntries_CancelledBeforeItStarted(t *testing.T) {
 	t.Parallel()
 	gate := window(t, &journal.CallSettled{CallID: "call_1", State: journal.CallCancelled, Reason: journal.ReasonNotStarted})
 	gate.Calls["call_1"].DispatchedAt = now
-	if got := text(render(t, components.JournalRow(components.Entries(gate)[0], now)).Find(".body")); !strings.Contains(got, "It never began: the server was lost between its dispatch and its start. Nothing of it ran.") {
+	if got := text(render(t, components.JournalRow(components.Entries(gate)[0], now)).Find(".body")); !strings.Contains(got, "It never began: the server stopped, or was lost, between its dispatch and its start. Nothing of it ran.") {
 		t.Errorf("dispatched, and its gate never opened: says %q", got)
 	}
 	for started, want := range map[int64]string{0: "It was not started.", now: "It was ended, because a stop was asked for."} {
