@@ -362,7 +362,9 @@
     if (place) place.leave();
     place = null;
   }
-  window.addEventListener('pagehide', leavePlace);
+  // A page that is left may be kept, to go back to: it must not keep its connection
+  // then, of which a browser has six.
+  window.addEventListener('pagehide', () => { leavePlace(); ResumableSource.only?.hide(); });
 
   // The extension asks again when a part of the page is processed again: one
   // source stays the only one.

@@ -58,6 +58,24 @@ func TestLive_EightPages(t *testing.T) {
 	l.p.wantContiguous()
 }
 
+// A page that was left, and that the browser keeps to go back to, holds no connection;
+// it is live again when somebody comes back.
+// proves RDR-5
+func TestLive_APageThatWasLeftHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(2))
+	l.a.untilQuiet(l.id, "ready")
+	l.b.until("the view is live", shows("your-view", "live"))
+	l.b.transit("pagehide")
+	eventually(t, "its stream has ended", func() bool { return l.p.openNow() == 0 })
+	l.b.transit("pageshow")
+	l.b.within(recovery, "the view is live again", shows("your-view", "live"))
+	if n := l.p.openNow(); n != 1 {
+		t.Errorf("%d streams, want one", n)
+	}
+	l.wantRows()
+}
+
 // blindAtFirst lets pages have no locks, and not see the marks of others when they
 // first look for a place, as when all of them look at the same moment.
 const blindAtFirst = `(() => {
