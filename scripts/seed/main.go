@@ -49,6 +49,8 @@ func run(ctx context.Context) error {
 	for _, s := range r.Sessions {
 		_, _ = fmt.Fprintf(out, "%-20s /sessions/%s\n", s.Name, s.ID)
 	}
-	_, err = fmt.Fprintf(out, "\ngo run . %s\nsign in at http://127.0.0.1:8080/login as %s with %s\n", strings.Join(args, " "), r.Email, r.Password)
+	_, err = fmt.Fprintf(out, "\ngo run . %s --addr 127.0.0.1:8081\nsign in at http://localhost:8081/login as %s with %s\n"+
+		"(by that name a sign-in at 127.0.0.1 stays: a browser keeps one for each name, whatever the port)\n"+
+		"end it with Ctrl-C; a command that waits in there goes on, unless you add --stop-commands\n", strings.Join(args, " "), r.Email, r.Password)
 	return err
 }

@@ -459,7 +459,7 @@ func AllReadings() []Reading {
 		journal.StateWaiting:      "The agent asked for something. Nothing runs until you answer.",
 		journal.StateBlocked:      "An agent, a workspace or your word is missing. Nothing is lost, and nothing runs.",
 		journal.StateStopping:     "You asked to stop, and that is being done.",
-		journal.StateUnconfirmed:  "The worker has not been heard of. Nothing else starts before its lease ends.",
+		journal.StateUnconfirmed:  "The worker has not been heard of. Nothing else starts before its hold ends.",
 		journal.StateUncertain:    "Something was started and its outcome is not recorded. Nothing runs until you reconcile it.",
 		journal.StateStopped:      "The last turn was stopped. The queue is held until you continue.",
 		journal.StateLimitReached: "The turn reached a bound. Continue may raise it.",
