@@ -280,6 +280,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		}
 		s.Turn, s.Interrupt, s.Retry, s.Recoveries = &t, nil, nil, 0
 		s.Held = b.Outcome != Completed
+		s.Blocked = nil // nothing is parked any more; who wants to go on finds out what is missing then
 	case *StepStarted:
 		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
 			return errTurn("That turn isn't open.")

@@ -130,6 +130,18 @@ func TestState_CountsRecoveriesWithoutProgress(t *testing.T) {
 	}
 }
 
+// A turn that has ended parks nothing: what was missing for it is nobody's need any
+// more, and isn't said of what comes next.
+//
+// proves COO-2 COO-4
+func TestState_AnEndedTurnIsNotBlocked(t *testing.T) {
+	t.Parallel()
+	s := story(t, created, admitted, started, promoted, &SessionBlocked{Cause: BlockWorkspace}, &TurnEnded{TurnID: "trn_1", Outcome: Stopped})
+	if s.Blocked != nil || s.Base != StateStopped || s.Needs() != NeedsNone || !s.Held {
+		t.Errorf("%+v", s)
+	}
+}
+
 // What can't follow is refused, and the caller writes nothing.
 //
 // proves CAL-8 COO-4

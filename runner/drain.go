@@ -217,8 +217,8 @@ func (t *Turn) endTurn(ctx context.Context, end store.EndTurn) (released bool, e
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrSteers), moved(err):
-		return false, nil // the next pass promotes them, or finds the turn ended
+	case errors.Is(err, store.ErrSteers), errors.Is(err, store.ErrInterrupted), moved(err):
+		return false, nil // the next pass promotes them, ends the turn stopped, or finds it ended
 	case released:
 		t.run.letGo()
 		store.Crash("release")

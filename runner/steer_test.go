@@ -169,6 +169,30 @@ func TestRunner_StopAtABoundaryLetsTheStepEnd(t *testing.T) {
 	})
 }
 
+// A stop that is accepted while the last step runs is carried out at the boundary
+// after it, however late it comes: the turn ends stopped, and what waits is held.
+//
+// proves COO-4 PRO-1 PRO-5
+func TestRunner_StopDuringTheLastStep(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session(steps("read x < gate; echo a >> log"))
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		b.submit(id, steps("echo danger >> log"), journal.Queue)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptBoundary); err != nil {
+			t.Fatal(err)
+		}
+		open(t, gate)
+		b.untilState(id, journal.StateStopped)
+		if v := b.untilState(id, journal.StateStopped); b.file("log") != "a\n" || !v.State.Held || len(v.State.Admitted) != 1 {
+			t.Errorf("log %q, %+v: want the last step ended and the queue held", b.file("log"), v.State)
+		}
+	})
+}
+
 // What was cancelled before it ever started is asked again by *continue*: nothing
 // of it can be repeated. What was refused, or ended while it ran, isn't.
 //

@@ -308,8 +308,9 @@ type Append struct {
 // ErrRulesChanged says that the rules are no longer those that were evaluated (CAL-9).
 var ErrRulesChanged = journal.Errorf(journal.Conflict, "The rules of the session have changed since they were evaluated.").Typed("rules-changed")
 
-// ErrInterrupted says that a person has stopped the turn at once, so nothing of it begins any more (COO-4).
-var ErrInterrupted = journal.Errorf(journal.Conflict, "The turn is being stopped, so nothing more of it begins.").Typed("interrupted")
+// ErrInterrupted says that a person has stopped the turn: nothing of it begins any
+// more, if that was at once, and it doesn't complete (COO-4).
+var ErrInterrupted = journal.Errorf(journal.Conflict, "The turn is being stopped.").Typed("interrupted")
 
 // Append writes the events of a run, fenced by its execution id in the statement
 // that locks the session and gives out the seqs (LEA-4), with the phase of the
@@ -409,10 +410,24 @@ type EndTurn struct {
 // ErrSteers says that steers wait, so the turn can't end completed yet (PRO-1).
 var ErrSteers = journal.Errorf(journal.Conflict, "Steers wait: the turn can't end yet.").Typed("steers-waiting")
 
+// mayComplete refuses to complete a turn whose last boundary is still to come: there
+// a stop that was accepted ends it, and steers join it.
+func (l *locked) mayComplete(outcome journal.Outcome) error {
+	switch {
+	case outcome != journal.Completed:
+		return nil
+	case l.st.Interrupt != nil:
+		return ErrInterrupted
+	case l.st.Steers():
+		return ErrSteers
+	}
+	return nil
+}
+
 // EndTurn ends the open turn and releases the claim unless there is more work,
 // all in one transaction (COO-8, LEA-6). What the turn still has open is
 // cancelled, or unknown if it was dispatched. released=false: the drain goes on.
-// Codes: stale_claim, conflict (ErrSteers; turn-state if no turn is open, also
+// Codes: stale_claim, conflict (ErrSteers, or ErrInterrupted, of one that would complete; turn-state if no turn is open, also
 // because an earlier try had committed), unavailable.
 func (s *Store) EndTurn(ctx context.Context, c *journal.Claim, e EndTurn) (events []journal.Event, released bool, err error) {
 	err = s.write(ctx, c.SessionID, func(ctx context.Context, t *tx) error {
@@ -424,8 +439,8 @@ func (s *Store) EndTurn(ctx context.Context, c *journal.Claim, e EndTurn) (event
 		if !l.st.TurnOpen() { // before the drafts, whose ids an earlier try may have used
 			return journal.Errorf(journal.Conflict, "No turn is open: it has ended already.").Typed("turn-state")
 		}
-		if e.End.Outcome == journal.Completed && l.st.Steers() {
-			return ErrSteers
+		if err := l.mayComplete(e.End.Outcome); err != nil {
+			return err
 		}
 		for _, d := range e.Drafts {
 			if err := l.appendDraft(ctx, d); err != nil {

@@ -410,9 +410,9 @@ func (m *machine) end(s *model) {
 	outcome := journal.Outcome(m.draw("outcome", "completed", "completed", "failed", "interrupted"))
 	now := m.now()
 	evs, released, err := m.store.EndTurn(m.ctx, s.claim, store.EndTurn{End: journal.TurnEnded{Outcome: outcome}, Actor: journal.Agent()})
-	if outcome == journal.Completed && len(s.steers()) > 0 {
+	if outcome == journal.Completed && (len(s.steers()) > 0 || s.interrupted) {
 		m.code(err, journal.Conflict)
-		m.seen["steers wait"]++
+		m.seen["steers wait, or a stop"]++
 		return
 	}
 	m.ok(err)
