@@ -384,7 +384,8 @@ func (m *machine) resolve(s *model) {
 	if last := len(s.unresolved()) == 0; last {
 		switch {
 		case then == journal.ThenStay && s.turn != "" && s.adopts():
-			s.held, s.interrupted, s.stopsNow = true, true, true // the claim ends it
+			s.stopsNow = s.stopsNow || !s.interrupted // a stop that waits for the boundary stays one
+			s.held, s.interrupted = true, true        // the claim ends it
 		case then == journal.ThenStay && s.turn != "":
 			s.endTurn(false)
 		case then == journal.ThenStay:

@@ -170,6 +170,7 @@ func (m *model) forsake(folder string) {
 }
 
 func (m *model) endTurn(completed bool) {
+	m.blocked = false // nothing is parked any more
 	for _, id := range m.inState(journal.CallIsProposed, journal.CallIsDispatched) {
 		c := m.calls[id]
 		if c.state == journal.CallIsDispatched && (c.effect != journal.EffectRead || c.adopted != "") {
