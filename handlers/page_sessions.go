@@ -144,6 +144,9 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Problems, p.Notice = problems, pageNotice(c, noticeKept, p.KeptAt > 0)
+	if p.Replaced != "" {
+		p.Notice = replacedNotice()
+	}
 	agents, err := s.agents(c.UserContext())
 	if err != nil {
 		return err
@@ -173,11 +176,8 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: keptVersion(f)}
-	for _, name := range limitFields {
-		p.Limits[name] = f.word(name)
-	}
+	p := typedSession(f)
+	in := sessionInput{Workspace: p.Workspace, Agent: p.Agent, Preset: p.Preset, Prompt: &promptText{Text: p.Text}}
 	keep(c, kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key, Typed: typedMission(f),
 		Fields: []pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}},
@@ -213,6 +213,15 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		n = noticeAlready
 	}
 	return toSession(c, one.ID, n, 2)
+}
+
+// typedSession is the form with what was typed and chosen in it.
+func typedSession(f form) pages.NewSession {
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: f.text("prompt"), Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Limits: map[string]string{}, Version: keptVersion(f)}
+	for _, name := range limitFields {
+		p.Limits[name] = f.word(name)
+	}
+	return p
 }
 
 // typedMission is what was typed for a new session besides its text.

@@ -12,8 +12,9 @@ type NewSession struct {
 	Frame
 	Key       string
 	Text      string
-	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
-	Version   int64 // of the kept text that the form was drawn with; 0: there was none
+	KeptAt    int64  // when the text was kept and not sent; 0: it wasn't
+	Version   int64  // of the kept text that the form was drawn with; 0: there was none
+	Replaced  string // another form's text, which the kept one took the place of just now
 	Workspace string
 	Agent     string
 	Preset    string
