@@ -73,7 +73,8 @@ func (p *NewSession) blame(field, text string) {
 }
 
 // Presets are the choices of permissions, with what each means, and what was chosen
-// that is none.
+// that is none. That one is sent again, and refused: a form that sends none means
+// the default.
 func (p NewSession) Presets() []components.Choice {
 	out := offeredPresets()
 	if p.Preset != "" && !offered(p.Preset) {
