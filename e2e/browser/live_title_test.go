@@ -30,7 +30,7 @@ func TestLive_TitleOfAPage(t *testing.T) {
 	own.visit("/permissions/" + request)
 	own.pulse()
 	own.until("the count is asked for", "document.querySelector('#nav-count').textContent === '1'")
-	own.until("the server's own words stay", "document.title.startsWith('(1) Decision needed: Decision: (7) asks')")
+	own.until("the server's own words stay", "document.title.startsWith('(1) Decision needed: run this command: (7) asks')")
 
 	counted := b.sibling()
 	counted.visit("/settings")
