@@ -41,5 +41,5 @@ func (p Request) Answered() components.Phrase {
 		did = "allowed this once"
 	}
 	who := p.Viewer.Who(r.By)
-	return components.Say(upper(who)+" "+did+" at ", components.AtSecond(r.At), ".")
+	return components.Say(components.UpperFirst(who)+" "+did+" at ", components.AtSecond(r.At), ".")
 }
