@@ -33,31 +33,24 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 	if q.Group, err = queryGroup(c); err != nil {
 		return err
 	}
-	counts, err := s.store.SessionCounts(c.UserContext(), current(c).User.ID)
-	if err != nil {
-		return err
-	}
 	q.NeedsFirst, q.Limit = true, listDefault
-	list, next, err := s.store.Sessions(c.UserContext(), current(c).User.ID, q)
+	list, err := s.store.SessionList(c.UserContext(), current(c).User.ID, q)
 	if err != nil {
 		return err
 	}
-	now, err := s.store.Now(c.UserContext())
+	f, err := s.frameOf(c.UserContext(), viewerOf(c), "Sessions", list.Now, list.Needs)
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(c, "Sessions", "sessions", now)
-	if err != nil {
-		return err
-	}
+	f.Current, f.Counts = "sessions", true
 	f.Notice = pageNotice(c, noticeNotYours, true) // the sign-in that led here has said nothing else
 	p := pages.Sessions{
-		Frame: f, Items: each(list, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
+		Frame: f, Items: each(list.Sessions, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
 		State: string(q.State), Query: q.Text, Filtered: q.State != "" || q.Text != "" || q.Group != "", Later: q.Cursor != "",
-		Group: string(q.Group), Counts: countLinks(counts, q),
+		Group: string(q.Group), Counts: countLinks(list.Groups, q),
 	}
-	if next != "" {
-		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "group": {p.Group}, "cursor": {next}}.Encode()
+	if list.Next != "" {
+		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "group": {p.Group}, "cursor": {list.Next}}.Encode()
 	}
 	return draw(c, http.StatusOK, pages.SessionsPage(p))
 }
