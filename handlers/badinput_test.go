@@ -49,6 +49,15 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
+// A header that is there twice with one value, as a careless proxy sends it, is that value.
+func TestHeaders_TwiceTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	path := "/api/v1/sessions/" + w.session(t, w.alice)
+	w.do(t, post, path+"/prompts", as(w.alice), also("Authorization", "Bearer "+w.alice.token), key("k"), also("Idempotency-Key", "k"), sendsJSON(`{"text":"hi"}`)).want(t, http.StatusAccepted)
+	w.do(t, get, path+"/events", as(w.alice), header("Last-Event-ID", "1"), also("Last-Event-ID", "1")).want(t, http.StatusOK)
+}
+
 func keysAndBodies(th things) []badInput {
 	path := "/api/v1/sessions/" + th.session + "/prompts"
 	good := sendsJSON(`{"text":"hi","delivery":"queue"}`)
@@ -61,6 +70,11 @@ func keysAndBodies(th things) []badInput {
 		{"a key of 256", post, path, []option{good, key(strings.Repeat("k", 256))}, 400, "idempotency-key-malformed"},
 		{"a key with a blank", post, path, []option{good, key("a b")}, 400, "idempotency-key-malformed"},
 		{"a key that isn't ASCII", post, path, []option{good, key("schlüssel")}, 400, "idempotency-key-malformed"},
+		{"two keys", post, path, []option{good, key("k"), also("Idempotency-Key", "j")}, 400, "header-repeated"},
+		{"no key and a key", post, path, []option{good, key(""), also("Idempotency-Key", "j")}, 400, "header-repeated"},
+		{"two keys of an answer", post, "/api/v1/permissions/" + th.request + "/decision", []option{key("k"), also("Idempotency-Key", "j"), sendsJSON(`{"reply":"once"}`)}, 400, "header-repeated"},
+		{"two tokens", post, path, []option{good, key("k"), also("Authorization", "Bearer hft_other")}, 400, "header-repeated"},
+		{"two places to go on from", get, "/api/v1/sessions/" + th.session + "/events", []option{header("Last-Event-ID", "1"), also("Last-Event-ID", "0")}, 400, "header-repeated"},
 		{"no key for a session", post, "/api/v1/sessions", []option{sendsJSON(`{"workspace":"/srv/x","agent":"runbook"}`)}, 400, "idempotency-key-missing"},
 		body("no body", "", "malformed-json", 400),
 		body("an array", "[]", "malformed-json", 400),
