@@ -134,6 +134,9 @@ func badSessions() []badInput {
 	add("201 rules", with(`"rules":[`+many+`]`), "too-many-rules", 422)
 	add("200 rules of the longest patterns", with(`"rules":[`+strings.TrimSuffix(strings.Repeat(`{"permission":"shell","pattern":"`+strings.Repeat("\U0001f980", 256)+`","action":"ask"},`, maxRules), ",")+`]`), "rules-too-large", 413)
 	add("an unknown member of a rule", with(`"rules":[{"permission":"shell","pattern":"x","action":"ask","why":"x"}]`), "unknown-member", 422)
+	for _, limit := range []string{`"steps":0`, `"steps":-1`, `"wall_s":0`, `"tokens":-5`, `"cost_usd":0`, `"cost_usd":-0.5`, `"steps":7,"tokens":0`, `"steps":2000000`} {
+		add("the limit "+limit, with(`"limits":{`+limit+`}`), "bad-limit", 422)
+	}
 	add("an unknown policy", with(`"policy":{"retry":true}`), "unknown-member", 422)
 	add("an empty prompt", with(`"prompt":{"text":""}`), "empty-text", 422)
 	add("a prompt with delivery", with(`"prompt":{"text":"x","delivery":"steer"}`), "unknown-member", 422)
@@ -148,6 +151,7 @@ func badAnswers(th things) []badInput {
 	session := "/sessions/" + th.session
 	add("a mode that isn't known", session+"/interruption", `{"mode":"soon"}`, "unknown-mode", 422)
 	add("a negative limit", session+"/continuation", `{"limits":{"steps":-1}}`, "bad-limit", 422)
+	add("a limit of nothing", session+"/continuation", `{"limits":{"wall_s":0}}`, "bad-limit", 422)
 	add("half a step", session+"/continuation", `{"limits":{"steps":1.5}}`, "wrong-type", 422)
 	add("an unknown limit", session+"/continuation", `{"limits":{"stamina":1}}`, "unknown-member", 422)
 	add("to archive with a reason", session+"/archive", `{"reason":"x"}`, "unknown-member", 422)

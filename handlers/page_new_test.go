@@ -129,7 +129,7 @@ func TestReadLimits(t *testing.T) {
 	} {
 		got, err := readLimit(raw[0], strings.TrimSpace(raw[1]))
 		if err == nil {
-			err = got.Check()
+			err = checkLimit(raw[0], got)
 		}
 		if (err == nil) != (want != journal.Limits{}) || err == nil && got != want {
 			t.Errorf("%v: %+v, %v, want %+v", raw, got, err, want)

@@ -183,7 +183,6 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	limits, bad := readLimits(f)
-	in.Limits = limits
 	for _, name := range limitFields {
 		if bad[name] != nil {
 			p.Problems = append(p.Problems, components.Problem{Field: "limit-" + name, Text: messageOf(bad[name])})
@@ -192,7 +191,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if len(p.Problems) > 0 {
 		return s.drawNewSession(c, http.StatusUnprocessableEntity, p)
 	}
-	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in)
+	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in, limits)
 	if field := sessionField(err); field != "" {
 		p.Problems = []components.Problem{{Field: field, Text: messageOf(err)}}
 		return s.drawNewSession(c, http.StatusUnprocessableEntity, p)
