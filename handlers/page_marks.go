@@ -150,6 +150,7 @@ type pulseJSON struct {
 	Needs   int    `json:"needs"`   // what needs the person, over all sessions
 	Changed int    `json:"changed"` // sessions that changed since
 	Icon    string `json:"icon"`    // what the tab shall show
+	Full    bool   `json:"full"`    // the journal's disk takes no more
 	For     string `json:"for"`     // who is signed in: a page of somebody else's covers itself
 }
 
@@ -174,6 +175,6 @@ func (s *Server) showPulse(c *fiber.Ctx) error {
 	}
 	return sendJSON(c, http.StatusOK, pulseJSON{
 		Needs:   needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked],
-		Changed: changed, Icon: static.Path(icon), For: who,
+		Changed: changed, Icon: static.Path(icon), Full: s.store.Full(), For: who,
 	})
 }

@@ -1,6 +1,9 @@
 package browser
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // pulse makes a page ask what changed, as it does when its tab is shown again.
 func (b *tab) pulse() {
@@ -53,4 +56,23 @@ func TestLive_TitleOfASession(t *testing.T) {
 	l.allowStep()
 	l.reach("ready")
 	l.b.until("the title says it", "document.title === 'Ready for review: Error: (3) of nine · Holdfast'")
+}
+
+// A page that is open says that the disk is full when it hears of it, and until it hears of room.
+func TestLive_FullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sqlite")
+	s := w.serve()
+	b := w.tab(s.base)
+	b.signIn()
+	for _, path := range []string{"/sessions/" + s.api().mission("", titled("Try it")), "/settings"} {
+		b.visit(path)
+		hidden := "document.querySelector('#journal-full').hidden"
+		b.until("it says nothing of that", hidden)
+		for _, full := range []bool{true, false} {
+			eval[bool](b, "(window.holdfast.pulse = async () => ({needs: 0, changed: 0, icon: '', full: "+fmt.Sprint(full)+"})) && true")
+			b.pulse()
+			b.until("it says what it heard", hidden+" === "+fmt.Sprint(!full))
+		}
+	}
 }
