@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"holdfast/handlers"
+	"holdfast/journal"
 	"holdfast/runner"
 	"holdfast/runner/runbook"
 	"holdfast/runner/shim"
@@ -85,13 +86,43 @@ func (c *serveCmd) Run(ctx context.Context, g *common, s streams) error {
 
 	sv := &server{cmd: c, c: g, log: g.logger(s.err)}
 	defer sv.close()
+	if err := sv.begin(ctx, s); err != nil {
+		return unstarted(err)
+	}
+	return sv.serve(ctx, signals)
+}
+
+// begin opens all that a server holds, says where it is, and lets it claim work.
+func (sv *server) begin(ctx context.Context, s streams) error {
 	if err := sv.open(ctx); err != nil {
 		return err
 	}
 	if err := sv.announce(ctx, s); err != nil {
 		return err
 	}
-	return sv.serve(ctx, signals)
+	return sv.runner.Start(ctx)
+}
+
+// unstarted says why no server was started, where an error speaks to somebody who
+// wanted something recorded.
+func unstarted(err error) error {
+	var je *journal.Error
+	switch {
+	case store.NoRoom(err):
+		return fmt.Errorf("the disk is full, so the server was not started. Nothing is lost: what was accepted is in the journal, and commands that run go on. Make room on the disk of the journal and the state folder, then start again. The cause: %w", cause(err))
+	case errors.As(err, &je) && je.Code == journal.Unavailable && je.Err != nil:
+		return fmt.Errorf("the journal can't be written just now, so the server was not started. Nothing is lost: what was accepted is in the journal, and commands that run go on. Start again once that has ended. The cause: %w", je.Err)
+	}
+	return err
+}
+
+// cause is what an error of the domain comes from; any other is its own.
+func cause(err error) error {
+	var je *journal.Error
+	if errors.As(err, &je) && je.Err != nil {
+		return je.Err
+	}
+	return err
 }
 
 func (sv *server) open(ctx context.Context) error {
@@ -236,9 +267,6 @@ func (sv *server) announce(ctx context.Context, s streams) error {
 }
 
 func (sv *server) serve(ctx context.Context, signals <-chan os.Signal) error {
-	if err := sv.runner.Start(ctx); err != nil {
-		return err
-	}
 	served := beside("the web server died", func() error { return sv.web.Serve(sv.ln) })
 	for {
 		select {

@@ -64,6 +64,9 @@ func TestE2E_TheJournalCannotBeWritten(t *testing.T) {
 		s.until(id, "its first words are in", func(j journal) bool { return j.output("") == "before\n" })
 		s.prompt(id, steps(effect("queued")), "queue")
 		before := s.events(id)
+		b := w.browser(s)
+		b.signIn(w.email)
+		saysFull := func() bool { return b.doc.Find("#journal-full:not([hidden])").Length() == 1 }
 
 		var restore func()
 		if w.db.Name == "sqlite" {
@@ -83,6 +86,10 @@ func TestE2E_TheJournalCannotBeWritten(t *testing.T) {
 		gate.open() // the command works on, and its words must wait
 		eventually(t, "the command has acted", func() bool { return w.effects()["running"] == 1 })
 		if w.db.Name == "sqlite" {
+			b.visitUntil("/sessions/"+id, "its page says that the disk is full", saysFull)
+			if needs := b.doc.Find("#reading-needs").Text(); strings.Contains(needs, "You can leave") || !strings.Contains(needs, "the disk is full") {
+				t.Errorf("what it needs: %q", needs)
+			}
 			s.get("/api/v1/receipts/"+key).problem(t, http.StatusNotFound, "") // reading works
 			w.untilLeaseExpired(t, id)
 			if j := s.events(id); len(j) != len(before) {
@@ -100,6 +107,9 @@ func TestE2E_TheJournalCannotBeWritten(t *testing.T) {
 		restore()
 		s.untilKind(id, "turn.ended", 2)
 		s.untilQuiet(id, "ready")
+		if b.visit("/sessions/" + id); saysFull() {
+			t.Error("its page says that the disk is full, which it isn't any more")
+		}
 		j := s.events(id)
 		wantCounts(t, j, map[string]int{"step.recovered": 0, "call.unknown": 0, "prompt.admitted": 2})
 		if out := j.output(""); out != "before\nafter\n" {

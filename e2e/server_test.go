@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type server struct {
 	addr  string
 	flags []string
 	env   []string
+	// through is a command that the binary is started by, as its arguments.
+	through []string
 
 	out, err *output // of all its processes
 	cmd      *exec.Cmd
@@ -80,8 +83,9 @@ func (s *server) start() {
 // launch starts the process.
 func (s *server) launch() {
 	s.w.t.Helper()
-	args := append([]string{"serve", "--addr", s.addr, "--database", s.w.db.URL, "--state", s.state, "--workspaces", s.w.work}, s.flags...)
-	cmd := exec.Command(binary, args...)
+	args := append(slices.Clone(s.through), binary, "serve", "--addr", s.addr, "--database", s.w.db.URL, "--state", s.state, "--workspaces", s.w.work)
+	args = append(args, s.flags...)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = s.w.dir, environment(s.w.dir, s.env)
 	cmd.Stdout, cmd.Stderr = s.out.next(), s.err.next()
 	if err := s.spawn(cmd); err != nil {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -359,4 +360,36 @@ func TestE2E_VerifyAndExport(t *testing.T) {
 			t.Errorf("the export of nothing: exit %d: %s", o.code, o.err)
 		}
 	})
+}
+
+// A server that is started while the disk is full isn't, and says so: nobody wanted
+// anything recorded. Once there is room it starts, and has all that was accepted.
+// proves ADM-9
+func TestE2E_AStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sqlite")
+	s := w.serve(flags(quick...))
+	id := s.mission(steps("echo one"))
+	s.untilQuiet(id, "ready")
+	before := s.events(id)
+	s.kill9() // which leaves its log beside the file, longer than the index of it
+	log, err := os.Stat(w.db.URL + "-wal")
+	if err != nil || log.Size() < 64<<10 {
+		t.Fatalf("the log is %v, %v", log, err)
+	}
+	for what, blocks := range map[string]int64{"nothing fits": 1, "the log may not grow": log.Size() / 512} {
+		s.through = []string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks)}
+		s.launch()
+		if code := s.exit(); code != 1 {
+			t.Errorf("%s: exit %d", what, code)
+		}
+		if said := s.err.String(); !strings.Contains(said, "the disk is full, so the server was not started. Nothing is lost") || !strings.Contains(said, "then start again") || strings.Contains(said, "recorded") {
+			t.Errorf("%s: it says\n%s", what, tail(said, 2000))
+		}
+	}
+	s.through = nil
+	s.start()
+	if after := s.events(id); len(after) != len(before) {
+		t.Errorf("%d events, %d before", len(after), len(before))
+	}
 }

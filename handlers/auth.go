@@ -108,9 +108,17 @@ func covers(has, need store.Scope) bool {
 }
 
 // identify reads the token, under /api only, else the cookie. A token that isn't
-// valid is never made up for by a cookie. Code: unauthenticated.
+// valid is never made up for by a cookie. Codes: unauthenticated, invalid (two
+// headers that differ).
 func (s *Server) identify(c *fiber.Ctx) (identity, error) {
-	if h := c.Get(fiber.HeaderAuthorization); h != "" && isAPI(c) {
+	if !isAPI(c) {
+		return s.byCookie(c.UserContext(), c.Cookies(cookieName))
+	}
+	h, err := onlyHeader(c, fiber.HeaderAuthorization)
+	if err != nil {
+		return identity{}, err
+	}
+	if h != "" {
 		scheme, secret, ok := strings.Cut(h, " ")
 		if secret = strings.TrimSpace(secret); !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			return identity{}, journal.Errorf(journal.Unauthenticated, "Authorization must be: Bearer, a blank, a token.").Typed("bad-token")

@@ -49,6 +49,15 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
+// A header that is there twice with one value, as a careless proxy sends it, is that value.
+func TestHeaders_TwiceTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	path := "/api/v1/sessions/" + w.session(t, w.alice)
+	w.do(t, post, path+"/prompts", as(w.alice), also("Authorization", "Bearer "+w.alice.token), key("k"), also("Idempotency-Key", "k"), sendsJSON(`{"text":"hi"}`)).want(t, http.StatusAccepted)
+	w.do(t, get, path+"/events", as(w.alice), header("Last-Event-ID", "1"), also("Last-Event-ID", "1")).want(t, http.StatusOK)
+}
+
 func keysAndBodies(th things) []badInput {
 	path := "/api/v1/sessions/" + th.session + "/prompts"
 	good := sendsJSON(`{"text":"hi","delivery":"queue"}`)
@@ -61,6 +70,11 @@ func keysAndBodies(th things) []badInput {
 		{"a key of 256", post, path, []option{good, key(strings.Repeat("k", 256))}, 400, "idempotency-key-malformed"},
 		{"a key with a blank", post, path, []option{good, key("a b")}, 400, "idempotency-key-malformed"},
 		{"a key that isn't ASCII", post, path, []option{good, key("schlüssel")}, 400, "idempotency-key-malformed"},
+		{"two keys", post, path, []option{good, key("k"), also("Idempotency-Key", "j")}, 400, "header-repeated"},
+		{"no key and a key", post, path, []option{good, key(""), also("Idempotency-Key", "j")}, 400, "header-repeated"},
+		{"two keys of an answer", post, "/api/v1/permissions/" + th.request + "/decision", []option{key("k"), also("Idempotency-Key", "j"), sendsJSON(`{"reply":"once"}`)}, 400, "header-repeated"},
+		{"two tokens", post, path, []option{good, key("k"), also("Authorization", "Bearer hft_other")}, 400, "header-repeated"},
+		{"two places to go on from", get, "/api/v1/sessions/" + th.session + "/events", []option{header("Last-Event-ID", "1"), also("Last-Event-ID", "0")}, 400, "header-repeated"},
 		{"no key for a session", post, "/api/v1/sessions", []option{sendsJSON(`{"workspace":"/srv/x","agent":"runbook"}`)}, 400, "idempotency-key-missing"},
 		body("no body", "", "malformed-json", 400),
 		body("an array", "[]", "malformed-json", 400),
@@ -120,6 +134,9 @@ func badSessions() []badInput {
 	add("201 rules", with(`"rules":[`+many+`]`), "too-many-rules", 422)
 	add("200 rules of the longest patterns", with(`"rules":[`+strings.TrimSuffix(strings.Repeat(`{"permission":"shell","pattern":"`+strings.Repeat("\U0001f980", 256)+`","action":"ask"},`, maxRules), ",")+`]`), "rules-too-large", 413)
 	add("an unknown member of a rule", with(`"rules":[{"permission":"shell","pattern":"x","action":"ask","why":"x"}]`), "unknown-member", 422)
+	for _, limit := range []string{`"steps":0`, `"steps":-1`, `"wall_s":0`, `"tokens":-5`, `"cost_usd":0`, `"cost_usd":-0.5`, `"steps":7,"tokens":0`, `"steps":2000000`} {
+		add("the limit "+limit, with(`"limits":{`+limit+`}`), "bad-limit", 422)
+	}
 	add("an unknown policy", with(`"policy":{"retry":true}`), "unknown-member", 422)
 	add("an empty prompt", with(`"prompt":{"text":""}`), "empty-text", 422)
 	add("a prompt with delivery", with(`"prompt":{"text":"x","delivery":"steer"}`), "unknown-member", 422)
@@ -134,6 +151,7 @@ func badAnswers(th things) []badInput {
 	session := "/sessions/" + th.session
 	add("a mode that isn't known", session+"/interruption", `{"mode":"soon"}`, "unknown-mode", 422)
 	add("a negative limit", session+"/continuation", `{"limits":{"steps":-1}}`, "bad-limit", 422)
+	add("a limit of nothing", session+"/continuation", `{"limits":{"wall_s":0}}`, "bad-limit", 422)
 	add("half a step", session+"/continuation", `{"limits":{"steps":1.5}}`, "wrong-type", 422)
 	add("an unknown limit", session+"/continuation", `{"limits":{"stamina":1}}`, "unknown-member", 422)
 	add("to archive with a reason", session+"/archive", `{"reason":"x"}`, "unknown-member", 422)

@@ -59,7 +59,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 // key settles it (ADM-9); without one somebody has to look.
 func sayAgain(c *fiber.Ctx, e *journal.Error) *journal.Error {
 	said := *e
-	program, form := len(c.Request().Header.Peek("Idempotency-Key")) > 0, c.Request().PostArgs().Has("idempotency_key")
+	program, form := len(c.Request().Header.Peek(keyHeader)) > 0, c.Request().PostArgs().Has("idempotency_key")
 	switch e.Slug() {
 	case "journal-unavailable", "commit-unknown":
 		switch {

@@ -52,9 +52,9 @@ func cursor(c *fiber.Ctx) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	last := c.Get("Last-Event-ID")
-	if last == "" {
-		return after, nil
+	last, err := onlyHeader(c, "Last-Event-ID")
+	if err != nil || last == "" {
+		return after, err
 	}
 	n, err := parseNumber("Last-Event-ID", last)
 	return max(after, n), err

@@ -71,7 +71,7 @@ func iconOf(needs map[journal.Needs]int) string {
 // bareFrame is the frame of a page for nobody in particular.
 func (s *Server) bareFrame(title string) pages.Frame {
 	return pages.Frame{
-		Title: title, Stylesheet: static.StylesheetPath(), Version: s.opts.Version, Notices: s.opts.Notices,
+		Title: title, Stylesheet: static.StylesheetPath(), Version: s.opts.Version, Notices: s.opts.Notices, Full: s.store.Full(),
 		Now: time.Now().UnixMilli(), SignOut: newKey(),
 	}
 }

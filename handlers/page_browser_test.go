@@ -80,7 +80,7 @@ func (b *tab) fields(selector string, with url.Values) (action string, body url.
 		b.t.Fatalf("%s: %d forms %s in\n%s", b.path, form.Length(), selector, b.main())
 	}
 	body = url.Values{}
-	form.Find("input[name], textarea[name], select[name]").Each(func(_ int, f *goquery.Selection) {
+	form.Find("input[name], textarea[name], select[name]").Not("[disabled]").Each(func(_ int, f *goquery.Selection) {
 		name, value := f.AttrOr("name", ""), f.AttrOr("value", "")
 		switch _, checked := f.Attr("checked"); {
 		case goquery.NodeName(f) == "textarea":

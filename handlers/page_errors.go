@@ -125,7 +125,7 @@ func headingOf(status int, e *journal.Error) string {
 // failureDetails say who was first, when, and with what.
 func failureDetails(e *journal.Error, v components.Viewer) []components.Phrase {
 	if was, ok := e.Extra["resolution"].(*journal.Resolution); ok && was != nil {
-		return []components.Phrase{components.Say(upperFirst(v.Who(was.By))+" recorded “"+components.VerdictText(was.Outcome)+"” at ", components.AtSecond(was.At), ".")}
+		return []components.Phrase{components.Say(components.UpperFirst(v.Who(was.By))+" recorded “"+components.VerdictText(was.Outcome)+"” at ", components.AtSecond(was.At), ".")}
 	}
 	if seq, ok := e.Extra["admitted_seq"].(int64); ok && e.Slug() == "idempotency-key-reused" {
 		if id, ok := e.Extra["session_id"].(string); ok {
@@ -142,18 +142,11 @@ func failureDetails(e *journal.Error, v components.Viewer) []components.Phrase {
 	if was["reply"] == journal.ReplyReject {
 		did = "denied this at "
 	}
-	out := []components.Phrase{components.Say(upperFirst(v.Who(by))+" "+did, components.AtSecond(at), ".")}
+	out := []components.Phrase{components.Say(components.UpperFirst(v.Who(by))+" "+did, components.AtSecond(at), ".")}
 	if message, _ := was["message"].(string); message != "" {
 		out = append(out, components.Say("The message with it: “"+components.Line(message, 500)+"”"))
 	}
 	return out
-}
-
-func upperFirst(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
 }
 
 // resendOf offers to send the text again: with the same key where a repeat is

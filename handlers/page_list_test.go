@@ -149,13 +149,38 @@ func TestPages_TwoPermissionsOfACommand(t *testing.T) {
 	}
 	for i, want := range []string{"run this command, " + command + ", 1 of 2 for this command", "reach outside its workspace, /srv, 2 of 2 for this command"} {
 		b.open("/permissions/" + ids[i]).page().want(http.StatusOK)
-		if got := squeeze(b.doc.Find("title").Text()); !strings.Contains(got, "Decision: "+want) {
-			t.Errorf("the title is %q, want %q in it", got, want)
+		if got := squeeze(b.doc.Find("title").Text()); !strings.HasPrefix(got, "(2) Decision needed: "+want+": ") || strings.Count(strings.ToLower(got), "decision") != 1 {
+			t.Errorf("the title is %q, want it to say once that a decision is needed, then %q", got, want)
 		}
 		if got := squeeze(b.doc.Find("h1").Text()); !strings.Contains(got, fmt.Sprintf("%d of 2", i+1)) {
 			t.Errorf("the heading is %q", got)
 		}
 	}
+}
+
+// Which of how many permissions a request is, is said with the true number wherever
+// it stands, however many there are.
+func TestPages_PlaceAmongMany(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.start(t, w.alice, "go")
+		call := store.NewID("call")
+		storetest.MustAppend(t, w.store, r.Claim, "", r.propose(call, "make deploy"))
+		var asks []journal.Body
+		for range listMax + 1 {
+			asks = append(asks, storetest.Ask(store.NewID("per"), call))
+		}
+		storetest.MustAppend(t, w.store, r.Claim, journal.PhaseSafe, asks...)
+		r.park()
+		b := w.tab(t, w.alice)
+		for i, nr := range map[int]int{0: 1, 1: 2, listMax: listMax + 1} {
+			want := fmt.Sprintf("%d of %d for this command", nr, len(asks))
+			b.open("/permissions/"+asks[i].(*journal.PermissionAsked).ID).page().want(http.StatusOK, want)
+			if got := b.doc.Find("title").Text(); !strings.Contains(got, want) {
+				t.Errorf("the title is %q, want %q in it", got, want)
+			}
+		}
+		b.open("/needs-you").page().want(http.StatusOK, fmt.Sprintf("1 of %d for this command", len(asks)))
+	})
 }
 
 // What has no room in the inbox is counted, and is found from there; the oldest have it.

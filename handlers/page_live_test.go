@@ -208,6 +208,77 @@ func TestUnsent_OfTwoTabs(t *testing.T) {
 	})
 }
 
+// A text that another tab or device keeps is replaced only by who says so, and is
+// shown to them then, once.
+func TestUnsent_KeptElsewhere(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		session := "/sessions/" + w.session(t, w.alice)
+		for _, at := range []struct{ page, keep, form, field string }{
+			{session, session + "/unsent", `[data-testid="composer"]`, "text"},
+			{"/sessions/new", "/sessions/new/unsent", `[data-testid="new-session-form"]`, "prompt"},
+		} {
+			open := func() *tab { return w.tab(t, w.alice).open(at.page).page() }
+			saves := func(b *tab, text string, script bool, with ...string) answer {
+				t.Helper()
+				_, fields := b.fields(at.form, vals(append(with, at.field, text)...))
+				opts := []option{browser(w.alice), sendsForm(fields.Encode())}
+				if script {
+					opts = append(opts, header("HX-Request", "true"))
+				}
+				return w.do(t, post, at.keep, opts...)
+			}
+			kept := func(want string) {
+				t.Helper()
+				b := open()
+				if got := b.doc.Find("[data-unsent]").Text(); strings.TrimPrefix(got, "\n") != want || b.doc.Find(`[data-testid="unsent-replaced"]`).Length() != 0 {
+					t.Errorf("%s: %q is kept, want %q, and nothing told of another", at.page, got, want)
+				}
+			}
+			one, two := open(), open()
+			first := saves(one, "DRAFT-A", true, "typing", "1")
+			if first.status != http.StatusNoContent {
+				t.Fatalf("%s: got %d", at.page, first.status)
+			}
+			version := first.header.Get("X-Holdfast-Kept")
+			for _, typing := range []string{"1", "again"} {
+				a := saves(two, "DRAFT-B", true, "typing", typing)
+				if a.status != http.StatusConflict || a.header.Get("X-Holdfast-Kept") != version {
+					t.Errorf("%s: a save over another's text got %d and version %q, want 409 and %q", at.page, a.status, a.header.Get("X-Holdfast-Kept"), version)
+				}
+			}
+			kept("DRAFT-A")
+			if a := saves(two, "DRAFT-B", true, "typing", "1", "kept_at", version); a.status != http.StatusNoContent {
+				t.Errorf("%s: who has seen it got %d", at.page, a.status)
+			}
+			kept("DRAFT-B")
+
+			// By the button of a page with a script, then of one without.
+			a := saves(one, "DRAFT-A <b>", true)
+			if a.status != http.StatusOK || a.header.Get("X-Holdfast-Kept") == "" || !strings.Contains(string(a.body), "DRAFT-B") || strings.Contains(string(a.body), "<html") {
+				t.Errorf("%s: got %d: %s", at.page, a.status, a.body)
+			}
+			kept("DRAFT-A <b>")
+			_, fields := two.fields(at.form, vals(at.field, "DRAFT-C", "workspace", "/srv/shop", "steps", "7"))
+			two.post(at.keep, fields).page().want(http.StatusOK, "Your text is kept. It was not sent.", "replaced another text")
+			box := two.doc.Find(`[data-testid="unsent-replaced"] details pre`)
+			if got := strings.TrimPrefix(box.Text(), "\n"); got != "DRAFT-A <b>" {
+				t.Errorf("%s: the page shows %q as replaced", at.page, got)
+			}
+			_, fields = two.fields(at.form, nil)
+			if got := strings.TrimPrefix(fields.Get(at.field), "\n"); got != "DRAFT-C" || fields.Get("kept_at") == "" {
+				t.Errorf("%s: its field holds %q, drawn with version %q", at.page, got, fields.Get("kept_at"))
+			}
+			if at.field == "prompt" && (fields.Get("workspace") != "/srv/shop" || fields.Get("steps") != "7") {
+				t.Errorf("what else was typed is gone: %v", fields)
+			}
+			kept("DRAFT-C")
+			two.post(at.keep, fields).want(http.StatusSeeOther) // it replaces nothing now
+			two.follow().submit(at.form, vals("delivery", "queue", "workspace", "/srv/x")).want(http.StatusSeeOther)
+			kept("")
+		}
+	})
+}
+
 // Who goes back to a form that was sent and writes something else has it kept, and
 // is told so; the text that was sent isn't. A script's save that comes late keeps nothing.
 //

@@ -11,6 +11,8 @@ import (
 	"holdfast/journal"
 	"holdfast/static"
 	"holdfast/store"
+	"holdfast/views/components"
+	"holdfast/views/pages"
 )
 
 // submitSeen: POST /sessions/:id/seen notes the last entry on the screen. A
@@ -37,7 +39,22 @@ func (s *Server) submitUnsent(c *fiber.Ctx) error {
 		return err
 	}
 	keep(c, kept{Text: unsentText(f, "text"), Session: id})
-	return s.orNoSession(c, id, s.keepUnsent(c, f, id, "text", "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h"))
+	out, err := s.keepUnsent(c, f, id, "text")
+	if err != nil {
+		return s.orNoSession(c, id, err)
+	}
+	if isScript(c) {
+		return sendKept(c, out)
+	}
+	if out.Other.Text == "" {
+		return seeOther(c, "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
+	}
+	p, err := s.sessionPage(c, id, 0)
+	if err != nil {
+		return err
+	}
+	p.Composer.Replaced, p.Notice = out.Other.Text, replacedNotice()
+	return draw(c, http.StatusOK, pages.SessionPage(p))
 }
 
 // submitUnsentMission: POST /sessions/new/unsent keeps what is typed for a new session.
@@ -47,7 +64,24 @@ func (s *Server) submitUnsentMission(c *fiber.Ctx) error {
 		return err
 	}
 	keep(c, kept{Text: unsentText(f, "prompt"), Typed: typedMission(f)})
-	return s.keepUnsent(c, f, store.NewMission, "prompt", "/sessions/new?notice="+string(noticeKept))
+	out, err := s.keepUnsent(c, f, store.NewMission, "prompt")
+	if err != nil {
+		return err
+	}
+	if isScript(c) {
+		return sendKept(c, out)
+	}
+	if out.Other.Text == "" {
+		return seeOther(c, "/sessions/new?notice="+string(noticeKept))
+	}
+	p := typedSession(f)
+	p.Key, p.KeptAt, p.Version, p.Replaced = newKey(), out.At, out.At, out.Other.Text
+	return s.drawNewSession(c, http.StatusOK, p)
+}
+
+// replacedNotice says that a text is kept, and took the place of another.
+func replacedNotice() components.Phrase {
+	return components.Say(noticeWords[noticeKept]+". It replaced ", components.Link("#unsent-replaced", "another text"), ", which is shown once.")
 }
 
 // unsentText is the text of a form: the script of a page names it text, the form's
@@ -56,35 +90,39 @@ func unsentText(f form, field string) string {
 	return cmp.Or(f.text("text"), f.text(field))
 }
 
-// keepUnsent keeps the text of a form.
-func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field, to string) error {
+// keepUnsent keeps the text of a form. On a conflict, the version of the text that
+// stands goes along with the error.
+func (s *Server) keepUnsent(c *fiber.Ctx, f form, place, field string) (store.Kept, error) {
 	key, err := f.key()
 	if err == nil {
 		err = s.limit(c)
 	}
-	var at int64
-	if err == nil {
-		at, err = s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f, key), unsentText(f, field))
-	}
 	if err != nil {
-		return err
+		return store.Kept{}, err
 	}
-	if isScript(c) {
-		if at > 0 {
-			c.Set(keptHeader, strconv.FormatInt(at, 10))
-		}
-		return c.SendStatus(http.StatusNoContent)
+	out, err := s.store.KeepUnsent(c.UserContext(), current(c).User.ID, place, unsentForm(f, key), unsentText(f, field))
+	if at := cmp.Or(out.At, out.Other.UpdatedAt); at > 0 {
+		c.Set(keptHeader, strconv.FormatInt(at, 10))
 	}
-	return seeOther(c, to)
+	return out, err
 }
 
-// keptHeader tells a script which version of the text is kept now; without it
-// nothing is, since the text is empty or was sent.
+// sendKept tells a script what was kept, and shows it the text that was replaced.
+func sendKept(c *fiber.Ctx, out store.Kept) error {
+	if out.Other.Text == "" {
+		return c.SendStatus(http.StatusNoContent)
+	}
+	return draw(c, http.StatusOK, components.ReplacedUnsent(out.Other.Text))
+}
+
+// keptHeader tells a script which version is kept now: of its text, or with 409 of
+// another. Without it nothing is, since the text is empty or was sent.
 const keptHeader = "X-Holdfast-Kept"
 
 // unsentForm says which form a text stands in, by its key.
 func unsentForm(f form, key string) store.UnsentForm {
-	return store.UnsentForm{Key: key, KeptAt: keptVersion(f), Typing: f.text("typing") != ""}
+	typing := f.text("typing")
+	return store.UnsentForm{Key: key, KeptAt: keptVersion(f), Typing: typing != "", Again: typing == "again"}
 }
 
 // keptVersion is the version of the kept text that a form was drawn with; 0: it was
@@ -112,6 +150,7 @@ type pulseJSON struct {
 	Needs   int    `json:"needs"`   // what needs the person, over all sessions
 	Changed int    `json:"changed"` // sessions that changed since
 	Icon    string `json:"icon"`    // what the tab shall show
+	Full    bool   `json:"full"`    // the journal's disk takes no more
 	For     string `json:"for"`     // who is signed in: a page of somebody else's covers itself
 }
 
@@ -136,6 +175,6 @@ func (s *Server) showPulse(c *fiber.Ctx) error {
 	}
 	return sendJSON(c, http.StatusOK, pulseJSON{
 		Needs:   needs[journal.NeedsReconcile] + needs[journal.NeedsDecision] + needs[journal.NeedsBlocked],
-		Changed: changed, Icon: static.Path(icon), For: who,
+		Changed: changed, Icon: static.Path(icon), Full: s.store.Full(), For: who,
 	})
 }

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 
@@ -70,6 +69,9 @@ func (in *inbox) addDecisions() {
 		})
 	}
 	components.NumberCards(cards...)
+	for _, card := range cards {
+		card.Of = max(card.Of, in.list.Asked[card.Request.Tool.CallID])
+	}
 	in.rest("decision", len(cards), in.list.Count.Decisions)
 }
 
@@ -110,45 +112,20 @@ func (s *Server) showRequest(c *fiber.Ctx) error {
 		return err
 	}
 	card := components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey())
-	if err := s.numberCard(c.UserContext(), current(c).User.ID, &card); err != nil {
-		return err
-	}
-	title := "Decision"
-	if nth := card.Nth(); nth != "" { // several of one call would have the same title
-		title = "Decision" + card.Apart()
-	}
-	f, err := s.frame(c, title+": "+r.Session.State.Title, "needs", r.Session.Now)
+	card.Nr, card.Of, card.Own = r.Nr, r.Of, true
+	f, err := s.frame(c, "", "needs", r.Session.Now)
 	if err != nil {
 		return err
 	}
 	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: card, Call: r.Call}
-	p.Card.Own = true
 	if r.Request.State == journal.RequestPending {
 		p.Prefix = p.S.TitlePrefix()
 	}
+	p.Title = p.Names()
 	if p.Entries, err = s.lastEntries(c, r.Request.SessionID); err != nil {
 		return err
 	}
 	return draw(c, http.StatusOK, pages.RequestPage(p))
-}
-
-// numberCard says which of its call's pending requests a card is.
-func (s *Server) numberCard(ctx context.Context, ownerID string, card *components.DecisionCard) error {
-	if card.Request.State != journal.RequestPending {
-		return nil
-	}
-	list, _, err := s.store.Requests(ctx, ownerID, store.RequestQuery{Session: card.Request.SessionID, State: journal.RequestPending, Limit: listMax})
-	if err != nil {
-		return err
-	}
-	cards := []*components.DecisionCard{card}
-	for _, r := range list {
-		if r.ID != card.Request.ID {
-			cards = append(cards, &components.DecisionCard{Request: r})
-		}
-	}
-	components.NumberCards(cards...)
-	return nil
 }
 
 // contextEntries is how many of a journal's last entries stand beside a request or a call.

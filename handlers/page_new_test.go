@@ -102,10 +102,20 @@ func TestPages_NewSessionKeepsWhatWasChosen(t *testing.T) {
 		for field, want := range map[string]string{"agent": tt.agent, "preset": tt.preset} {
 			chosen := b.doc.Find("input[name=" + field + "][checked]")
 			_, off := chosen.Attr("disabled")
-			if chosen.AttrOr("value", "") != want || off == (want == runbook || want == "ask_all" || want == "") {
+			if chosen.AttrOr("value", "") != want || off != (field == "agent" && want != runbook && want != "") {
 				t.Errorf("%s: the form has the %s %q, which can't be chosen: %v", tt.name, field, chosen.AttrOr("value", ""), off)
 			}
 		}
+		// Sent again as it stands, it is refused again for each choice that isn't one.
+		b.submit(`[data-testid="new-session-form"]`, vals("prompt", "go", "workspace", "/srv/x", "steps", "")).page().want(http.StatusUnprocessableEntity)
+		for _, field := range tt.problems {
+			if choice := field == "#agent-0" || field == "#preset-0"; choice && b.doc.Find("#errors a[href='"+field+"']").Length() != 1 {
+				t.Errorf("%s: sent again as it stands, the problems are %q, without %s", tt.name, b.find("error-summary"), field)
+			}
+		}
+	}
+	if list, _, err := w.store.Sessions(t.Context(), w.alice.user.ID, store.SessionQuery{}); err != nil || len(list) != 0 {
+		t.Errorf("%d sessions were made, %v", len(list), err)
 	}
 }
 
@@ -119,7 +129,7 @@ func TestReadLimits(t *testing.T) {
 	} {
 		got, err := readLimit(raw[0], strings.TrimSpace(raw[1]))
 		if err == nil {
-			err = got.Check()
+			err = checkLimit(raw[0], got)
 		}
 		if (err == nil) != (want != journal.Limits{}) || err == nil && got != want {
 			t.Errorf("%v: %+v, %v, want %+v", raw, got, err, want)

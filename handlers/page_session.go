@@ -116,6 +116,7 @@ func (s *Server) sessionPage(c *fiber.Ctx, id string, before int64) (pages.Sessi
 // refresh: the seconds after which the page reloads by itself, or 0.
 func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *store.SessionPage, refresh int) (pages.Session, error) {
 	p := pages.Session{S: sessionView(&snap.Session, v)}
+	p.S.Full = s.store.Full()
 	var err error
 	if p.Frame, err = s.frameFor(ctx, v, p.S.Title(), snap.Session.Now); err != nil {
 		return p, err

@@ -33,31 +33,24 @@ func (s *Server) listSessions(c *fiber.Ctx) error {
 	if q.Group, err = queryGroup(c); err != nil {
 		return err
 	}
-	counts, err := s.store.SessionCounts(c.UserContext(), current(c).User.ID)
-	if err != nil {
-		return err
-	}
 	q.NeedsFirst, q.Limit = true, listDefault
-	list, next, err := s.store.Sessions(c.UserContext(), current(c).User.ID, q)
+	list, err := s.store.SessionList(c.UserContext(), current(c).User.ID, q)
 	if err != nil {
 		return err
 	}
-	now, err := s.store.Now(c.UserContext())
+	f, err := s.frameOf(c.UserContext(), viewerOf(c), "Sessions", list.Now, list.Needs)
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(c, "Sessions", "sessions", now)
-	if err != nil {
-		return err
-	}
+	f.Current, f.Counts = "sessions", true
 	f.Notice = pageNotice(c, noticeNotYours, true) // the sign-in that led here has said nothing else
 	p := pages.Sessions{
-		Frame: f, Items: each(list, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
+		Frame: f, Items: each(list.Sessions, func(one store.Session) components.Session { return sessionView(&one, f.Viewer) }),
 		State: string(q.State), Query: q.Text, Filtered: q.State != "" || q.Text != "" || q.Group != "", Later: q.Cursor != "",
-		Group: string(q.Group), Counts: countLinks(counts, q),
+		Group: string(q.Group), Counts: countLinks(list.Groups, q),
 	}
-	if next != "" {
-		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "group": {p.Group}, "cursor": {next}}.Encode()
+	if list.Next != "" {
+		p.More = "/?" + url.Values{"state": {p.State}, "q": {p.Query}, "group": {p.Group}, "cursor": {list.Next}}.Encode()
 	}
 	return draw(c, http.StatusOK, pages.SessionsPage(p))
 }
@@ -144,6 +137,9 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 		return err
 	}
 	p.Problems, p.Notice = problems, pageNotice(c, noticeKept, p.KeptAt > 0)
+	if p.Replaced != "" {
+		p.Notice = replacedNotice()
+	}
 	agents, err := s.agents(c.UserContext())
 	if err != nil {
 		return err
@@ -173,11 +169,8 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	in := sessionInput{Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Prompt: &promptText{Text: f.text("prompt")}}
-	p := pages.NewSession{Key: f.text("idempotency_key"), Text: in.Prompt.Text, Workspace: in.Workspace, Agent: in.Agent, Preset: in.Preset, Limits: map[string]string{}, Version: keptVersion(f)}
-	for _, name := range limitFields {
-		p.Limits[name] = f.word(name)
-	}
+	p := typedSession(f)
+	in := sessionInput{Workspace: p.Workspace, Agent: p.Agent, Preset: p.Preset, Prompt: &promptText{Text: p.Text}}
 	keep(c, kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key, Typed: typedMission(f),
 		Fields: []pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}},
@@ -190,7 +183,6 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		return err
 	}
 	limits, bad := readLimits(f)
-	in.Limits = limits
 	for _, name := range limitFields {
 		if bad[name] != nil {
 			p.Problems = append(p.Problems, components.Problem{Field: "limit-" + name, Text: messageOf(bad[name])})
@@ -199,7 +191,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	if len(p.Problems) > 0 {
 		return s.drawNewSession(c, http.StatusUnprocessableEntity, p)
 	}
-	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in)
+	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in, limits)
 	if field := sessionField(err); field != "" {
 		p.Problems = []components.Problem{{Field: field, Text: messageOf(err)}}
 		return s.drawNewSession(c, http.StatusUnprocessableEntity, p)
@@ -213,6 +205,15 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		n = noticeAlready
 	}
 	return toSession(c, one.ID, n, 2)
+}
+
+// typedSession is the form with what was typed and chosen in it.
+func typedSession(f form) pages.NewSession {
+	p := pages.NewSession{Key: f.text("idempotency_key"), Text: f.text("prompt"), Workspace: f.word("workspace"), Agent: f.word("agent"), Preset: f.word("preset"), Limits: map[string]string{}, Version: keptVersion(f)}
+	for _, name := range limitFields {
+		p.Limits[name] = f.word(name)
+	}
+	return p
 }
 
 // typedMission is what was typed for a new session besides its text.

@@ -95,13 +95,39 @@ func queryWait(c *fiber.Ctx) (time.Duration, error) {
 	return min(d, time.Minute), nil
 }
 
+// onlyHeader gives a header of which there can be one value; "" if it is missing.
+// Two that differ don't say which counts, and a proxy may see another one than we
+// do. Code: invalid.
+func onlyHeader(c *fiber.Ctx, name string) (string, error) {
+	all := c.Request().Header.PeekAll(name)
+	if len(all) == 0 {
+		return "", nil
+	}
+	first := string(all[0])
+	for _, v := range all[1:] {
+		if string(v) != first {
+			return "", journal.Errorf(journal.Invalid, "The header %s is there more than once, with different values. Nothing was recorded. Send it once.", name).Typed("header-repeated").With("header", name)
+		}
+	}
+	return first, nil
+}
+
+const keyHeader = "Idempotency-Key"
+
 // apiKey gives the Idempotency-Key of a request that needs one (ADM-2). Code: invalid.
-func apiKey(c *fiber.Ctx) (string, error) { return journal.CheckKey(c.Get("Idempotency-Key")) }
+func apiKey(c *fiber.Ctx) (string, error) {
+	key, err := onlyHeader(c, keyHeader)
+	if err != nil {
+		return "", err
+	}
+	return journal.CheckKey(key)
+}
 
 // optionalKey gives it where it may be missing.
 func optionalKey(c *fiber.Ctx) (string, error) {
-	if len(c.Request().Header.Peek("Idempotency-Key")) == 0 {
-		return "", nil
+	key, err := onlyHeader(c, keyHeader)
+	if err != nil || key == "" {
+		return "", err
 	}
-	return apiKey(c)
+	return journal.CheckKey(key)
 }

@@ -31,7 +31,7 @@ type sessionInput struct {
 	Preset    string          `json:"preset"`
 	Rules     []journal.Rule  `json:"rules"`
 	Policy    *journal.Policy `json:"policy"`
-	Limits    *journal.Limits `json:"limits"`
+	Limits    *limitsInput    `json:"limits"`
 	Prompt    *promptText     `json:"prompt"`
 }
 
@@ -40,18 +40,16 @@ type promptText struct {
 }
 
 // createSession checks what is asked for and makes the session, with its first
-// prompt if there is one; form and API share it (ADM-2, ADM-6). key is checked
-// already. Codes: unprocessable, too_large, those of Prepare and of store.CreateSession.
-func (s *Server) createSession(ctx context.Context, ownerID, key string, in sessionInput) (out store.Session, replayed bool, err error) {
+// prompt if there is one; form and API share it (ADM-2, ADM-6). key and limits are
+// checked already. Codes: unprocessable, too_large, those of Prepare and of
+// store.CreateSession.
+func (s *Server) createSession(ctx context.Context, ownerID, key string, in sessionInput, limits *journal.Limits) (out store.Session, replayed bool, err error) {
 	if err := in.check(); err != nil {
 		return out, false, err
 	}
-	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules}
+	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules, Limits: limits}
 	if in.Policy != nil {
 		n.Policy = *in.Policy
-	}
-	if in.Limits != nil && *in.Limits != (journal.Limits{}) {
-		n.Limits = in.Limits
 	}
 	if in.Prompt != nil {
 		n.Prompt = &store.PromptInput{Text: in.Prompt.Text, Delivery: journal.Queue}
@@ -92,11 +90,6 @@ func (in *sessionInput) check() error {
 		return refuse("unknown-preset", "preset must be ask_all, ask_writes or workspace.")
 	case len(in.Rules) > maxRules:
 		return refuse("too-many-rules", "A session takes at most 200 rules.")
-	}
-	if in.Limits != nil {
-		if err := in.Limits.Check(); err != nil {
-			return err
-		}
 	}
 	for i, r := range in.Rules {
 		if err := (policy.Rule{Permission: r.Permission, Pattern: r.Pattern, Action: policy.Action(r.Action)}).Validate(); err != nil {
@@ -211,7 +204,11 @@ func (s *Server) apiCreateSession(c *fiber.Ctx) error {
 	if err := s.limit(c); err != nil {
 		return err
 	}
-	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in)
+	limits, err := in.Limits.limits()
+	if err != nil {
+		return err
+	}
+	one, replayed, err := s.createSession(c.UserContext(), current(c).User.ID, key, in, limits)
 	if err != nil {
 		return err
 	}
@@ -342,10 +339,14 @@ func parseMode(mode string) (journal.InterruptMode, error) {
 // apiContinue: POST /api/v1/sessions/{id}/continuation.
 func (s *Server) apiContinue(c *fiber.Ctx) error {
 	var in struct {
-		Limits *journal.Limits `json:"limits"`
+		Limits *limitsInput `json:"limits"`
 	}
 	return s.onSession(c, &in, func(ctx context.Context, ownerID, id string) error {
-		return s.store.Continue(ctx, ownerID, id, in.Limits)
+		limits, err := in.Limits.limits()
+		if err != nil {
+			return err
+		}
+		return s.store.Continue(ctx, ownerID, id, limits)
 	})
 }
 

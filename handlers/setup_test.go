@@ -144,6 +144,11 @@ func header(name, value string) option {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
+// also sends a header once more.
+func also(name, value string) option {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
 // sending gives the request a body of a type.
 func sending(contentType, body string) option {
 	return func(r *http.Request) {

@@ -23,6 +23,7 @@ const (
 	DefaultOutput     = 10 << 20 // bytes of a call's output
 	MaxRecoveries     = 3        // REC-11
 	maxLimit          = 1 << 40
+	maxCostUSD        = 1e9
 	maxContinuedSteps = 1_000_000
 )
 
@@ -51,9 +52,10 @@ func (l Limits) Raise(r *Limits) Limits {
 	return l
 }
 
-// Check refuses limits that make no sense. Code: unprocessable.
+// Check refuses limits that make no sense; whether one that is zero was given at
+// all, who asks must know. Code: unprocessable.
 func (l Limits) Check() error {
-	if l.Steps < 0 || l.Steps > maxContinuedSteps || l.WallS < 0 || l.WallS > maxLimit || l.Tokens < 0 || l.Tokens > maxLimit || l.CostUSD < 0 || l.CostUSD > maxLimit {
+	if l.Steps < 0 || l.Steps > maxContinuedSteps || l.WallS < 0 || l.WallS > maxLimit || l.Tokens < 0 || l.Tokens > maxLimit || l.CostUSD < 0 || l.CostUSD > maxCostUSD {
 		return Errorf(Unprocessable, "A limit must be a positive number.").Typed("bad-limit")
 	}
 	return nil

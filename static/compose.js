@@ -170,7 +170,8 @@
 
   // ---- text that was typed and not sent is kept on the server for its owner
 
-  let timer = 0, keeping = false, kept = null, spent = '';
+  const ELSEWHERE = 'Not kept: another tab or device keeps another text here. “Keep the text” replaces it.';
+  let timer = 0, keeping = false, kept = null, spent = '', asked = false;
   const field = () => document.querySelector('[data-unsent]');
   const hidden = (form, name) => form.querySelector(`[name=${name}]`)?.value || '';
 
@@ -179,8 +180,31 @@
     if (!el) return null;
     const k = { url: el.dataset.unsent, key: el.form.dataset.key || hidden(el.form, 'idempotency_key') };
     k.body = new URLSearchParams({ text: el.value, idempotency_key: k.key, for: hidden(el.form, 'for'), kept_at: hidden(el.form, 'kept_at') });
-    if (k.key !== spent) k.body.set('typing', '1'); // a save that comes after its text was sent keeps nothing
+    // A save by itself replaces no text of another tab or device; one that comes
+    // after its text was sent keeps nothing.
+    if (!asked) k.body.set('typing', k.key === spent ? 'again' : '1');
     return k;
+  }
+
+  // Where another one keeps a text the button stands that replaces it.
+  const button = document.querySelector('[data-testid=keep]');
+  button?.addEventListener('click', (e) => {
+    e.preventDefault();
+    asked = true;
+    keepNow();
+  });
+
+  function offerKeeping(on) {
+    const box = button?.parentElement;
+    if (!box || box.hidden === !on) return;
+    if (box.contains(document.activeElement)) field()?.focus();
+    box.hidden = !on;
+    if (on) hf.sayNow?.(ELSEWHERE);
+  }
+
+  function replaced(html) {
+    $('unsent-replaced')?.remove();
+    $('unsent-state')?.insertAdjacentHTML('afterend', html);
   }
 
   // The form carries the version that is kept of its text: when it is sent, under
@@ -196,11 +220,14 @@
     timer = 0;
     if (keeping) return keepSoon();
     const k = keep();
+    asked = false;
     if (!k || field().form.dataset.sending) return;
     keeping = true;
     const state = $('unsent-state'), form = field().form, text = k.body.get('text');
     try {
       const res = await fetch(k.url, { method: 'POST', body: k.body, headers: { 'HX-Request': 'true' }, redirect: 'error', signal: AbortSignal.timeout(10000) });
+      const elsewhere = res.status === 409 && res.headers.has('X-Holdfast-Kept');
+      if (res.status === 200) replaced(await res.text());
       const version = res.headers.get('X-Holdfast-Kept') || ''; // none: it is empty, or was sent under this key
       if (res.ok && (version || !text)) {
         kept = text;
@@ -208,11 +235,12 @@
       }
       // It was sent under this key, and still stands here to be written on: who went
       // back to a form that was sent does that. What isn't the same is kept from now on.
-      if (res.ok && !version && text && k.body.has('typing') && !form.dataset.sending && keep()?.key === k.key) {
+      if (res.ok && !version && text && k.body.get('typing') === '1' && !form.dataset.sending && keep()?.key === k.key) {
         spent = k.key;
         keepSoon();
       }
-      if (state) state.textContent = res.ok ? (version ? 'Kept on the server, not sent.' : '') : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
+      if (res.ok || elsewhere) offerKeeping(elsewhere);
+      if (state) state.textContent = res.ok ? (version ? 'Kept on the server, not sent.' : '') : elsewhere ? ELSEWHERE : res.status === 413 ? 'This is too long to be kept, or to be sent.' : 'Not kept: it stands here only.';
     } catch {
       if (state) state.textContent = 'Not kept yet: no answer from the server.';
     }
@@ -230,6 +258,7 @@
     clearTimeout(timer);
     timer = 0;
     if ($('unsent-state')) $('unsent-state').textContent = '';
+    offerKeeping(false);
   }
 
   document.addEventListener('input', (e) => {

@@ -30,6 +30,12 @@
       if (link && now.icon && link.getAttribute('href') !== now.icon) link.setAttribute('href', now.icon);
       if (!pulse.hasAttribute('data-prefixed')) number(now.needs);
     }
+    const full = $('journal-full');
+    if (full && full.hidden === now.full) {
+      const show = () => { full.hidden = !now.full; };
+      if (window.holdfast.still) window.holdfast.still(show); else show();
+      window.holdfast.refresh?.();
+    }
     if (now.needs > known) window.holdfast?.notify?.('holdfast-needs', 'A session needs you');
     known = now.needs;
     if (changes && now.changed > 0) {

@@ -281,6 +281,24 @@
     setText(link, count(behind, 'newer entry', 'newer entries'));
   }
 
+  // ---- what was said of a form that was taken goes when more has happened since
+
+  const LATER = ['turn.ended', 'prompt.admitted', 'prompt.withdrawn', 'permission.replied', 'call.resolved', 'attempt.resolved', 'interrupt.requested', 'continuation.requested']
+    .map((kind) => `li[data-kind="${kind}"]`).join();
+  const READ = 10000;            // for so long it stands in any case
+  const notices = new WeakMap(); // what each is about, and since when it stands
+
+  function outlive() {
+    for (const p of document.querySelectorAll('.notice.ok')) {
+      if (!notices.has(p)) notices.set(p, { since: performance.now(), about: Number(/#(\d+)/.exec(p.textContent)?.[1] || source().cursor()) });
+      const { since, about } = notices.get(p);
+      if (performance.now() - since < READ || p.contains(document.activeElement)) continue;
+      if (!(Number([...list.querySelectorAll(LATER)].at(-1)?.dataset.seq) > about)) continue;
+      p.dataset.passed = ''; // its words go, and its place once that moves nothing on the screen
+      if (document.hidden || !inView(p)) still(() => (p.parentElement.matches('main > .wrap') ? p.parentElement : p).remove());
+    }
+  }
+
   // ---- parts of the page that the server draws anew
 
   document.body.addEventListener('htmx:oobBeforeSwap', (e) => {
@@ -502,7 +520,7 @@
     s.addEventListener('clock', (e) => { setClock(e.detail); refresh(); });
     s.addEventListener('rows-before', beforeRows);
     s.addEventListener('rows', afterRows);
-    s.addEventListener('tick', () => { render(); sayLost(); flush(); });
+    s.addEventListener('tick', () => { render(); sayLost(); flush(); outlive(); });
     setInterval(ages, 2000);
     render();
   };

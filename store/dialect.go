@@ -105,6 +105,24 @@ func noTransaction(err error) bool {
 	return errors.As(err, &se) && se.Code() == sqlite3.SQLITE_ERROR
 }
 
+// NoRoom reports errors that mean: the disk takes no more. SQLite says of a file
+// that may not grow only that it couldn't be written.
+func NoRoom(err error) bool {
+	var pe *pq.Error
+	if errors.As(err, &pe) {
+		return pe.Code == "53100"
+	}
+	var se *sqlite.Error
+	if errors.As(err, &se) {
+		switch se.Code() {
+		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE:
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
 // unavailable reports errors that mean: the journal can't be used now, though it may later.
 func unavailable(err error) bool {
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

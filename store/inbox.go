@@ -16,6 +16,7 @@ const MaxInbox = 100
 // kind oldest first and at most MaxInbox of it.
 type Inbox struct {
 	Decisions  []*journal.Request
+	Asked      map[string]int // how many are pending, by call, where not all of them are in Decisions
 	Reconciles []Unresolved
 	Missing    []Session // what blocks them must come back
 	Ready      []Session // to be looked at
@@ -125,6 +126,11 @@ func (in *Inbox) counts(ctx context.Context, q querier, owner string) error {
 		return err
 	}
 	in.Count.Missing, in.Count.Ready = in.Needs[journal.NeedsBlocked], in.Needs[journal.NeedsReview]
+	if len(in.Decisions) < in.Count.Decisions {
+		if in.Asked, err = askedByCall(ctx, q, pendingRequests, owner); err != nil {
+			return err
+		}
+	}
 	var running struct {
 		N      int   `db:"n"`
 		Latest int64 `db:"latest"`

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,9 +90,9 @@ func TestUnsent_OfSeveralForms(t *testing.T) {
 // keep keeps a text under a form's key, and gives its version.
 func keep(t *testing.T, s *store.Store, owner, place, key, text string) int64 {
 	t.Helper()
-	at, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key}, text)
+	kept, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key}, text)
 	must(t, err)
-	return at
+	return kept.At
 }
 
 // A save that comes after its form was sent brings nothing back: neither all of
@@ -102,10 +103,10 @@ func TestUnsent_NotAfterItWasSent(t *testing.T) {
 		owner := storetest.MustUser(t, s).ID
 		late := func(place, key, text string) {
 			t.Helper()
-			at, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key, Typing: true}, text)
+			kept, err := s.KeepUnsent(t.Context(), owner, place, store.UnsentForm{Key: key, Typing: true}, text)
 			must(t, err)
-			if at != 0 {
-				t.Errorf("%q was kept at %s, at %d", text, place, at)
+			if kept != (store.Kept{}) {
+				t.Errorf("%q was kept at %s: %+v", text, place, kept)
 			}
 			wantUnsent(t, s, owner, place, "")
 		}
@@ -160,6 +161,131 @@ func TestUnsent_AnotherTextOfASentForm(t *testing.T) {
 			wantUnsent(t, s, owner, at.place, "")
 		}
 	})
+}
+
+// What is saved while somebody types takes the place of no text that another form
+// keeps and that this one hasn't seen: it is told what is kept. Who keeps a text
+// themselves replaces the other, and is given it.
+func TestUnsent_ReplacesNothingUnseen(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		for _, place := range []string{storetest.MustSession(t, s, owner).ID, store.NewMission} {
+			save := func(form store.UnsentForm, text string) store.Kept {
+				t.Helper()
+				kept, err := s.KeepUnsent(t.Context(), owner, place, form, text)
+				must(t, err)
+				if kept.At == 0 {
+					t.Errorf("%q isn't kept", text)
+				}
+				wantUnsent(t, s, owner, place, text)
+				return kept
+			}
+			one, two := store.UnsentForm{Key: "one-" + place, Typing: true}, store.UnsentForm{Key: "two-" + place, Typing: true}
+			refused := func(form store.UnsentForm, other store.Kept) {
+				t.Helper()
+				kept, err := s.KeepUnsent(t.Context(), owner, place, form, "DRAFT-B")
+				storetest.WantSlug(t, err, "unsent-elsewhere")
+				storetest.WantCode(t, err, journal.Conflict)
+				if kept.At != 0 || kept.Other != (store.Unsent{Text: "DRAFT-A", UpdatedAt: other.At}) {
+					t.Errorf("a save that was refused was told of %+v, want DRAFT-A at %d", kept, other.At)
+				}
+				wantUnsent(t, s, owner, place, "DRAFT-A")
+			}
+			a := save(one, "DRAFT-A")
+			refused(two, a)
+			again := two
+			again.Again = true
+			refused(again, a)
+			if same := save(two, "DRAFT-A"); same != a {
+				t.Errorf("the same text is kept as %+v, want what stands there: %+v", same, a)
+			}
+			save(one, "DRAFT-A, and on")
+			a = save(one, "DRAFT-A")
+
+			two.KeptAt = a.At // drawn with it, so this goes on from it
+			if b := save(two, "DRAFT-B"); b.Other.Text != "" {
+				t.Errorf("what was seen is told as replaced: %+v", b)
+			}
+			b := save(button(one), "DRAFT-A")
+			if b.Other.Text != "DRAFT-B" {
+				t.Errorf("keeping it replaced %+v, want DRAFT-B", b.Other)
+			}
+			if b := save(button(one), "DRAFT-A, and on"); b.Other.Text != "" {
+				t.Errorf("its own text is told as replaced: %+v", b)
+			}
+		}
+	})
+}
+
+// A text whose form was sent, by somebody who never heard of it, keeps nothing away.
+func TestUnsent_SentIsReplaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		keep(t, s, owner, session, "key-sent", "do it")
+		_, err := s.SubmitPrompt(t.Context(), owner, session, "key-sent", store.PromptInput{Text: "do it", Delivery: journal.Queue})
+		must(t, err)
+		kept, err := s.KeepUnsent(t.Context(), owner, session, store.UnsentForm{Key: "key-next", Typing: true}, "and this")
+		must(t, err)
+		if kept.At == 0 || kept.Other.Text != "" {
+			t.Errorf("kept %+v", kept)
+		}
+		wantUnsent(t, s, owner, session, "and this")
+	})
+}
+
+// Of many forms that save at once, in two servers where there can be two, one
+// keeps its text, and all others are told of it.
+func TestUnsent_OneOfManyAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		servers := []*store.Store{s, s}
+		if db.Name == "postgres" {
+			servers[1] = db.Open(t)
+		}
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		type answer struct {
+			kept store.Kept
+			err  error
+		}
+		answers, begin := make(chan answer), make(chan struct{})
+		const many = 20
+		for i := range many {
+			go func() {
+				<-begin
+				kept, err := servers[i%2].KeepUnsent(t.Context(), owner, session, store.UnsentForm{Key: fmt.Sprint("key-", i), Typing: true}, fmt.Sprint("text ", i))
+				answers <- answer{kept, err}
+			}()
+		}
+		close(begin)
+		taken := 0
+		var others []string
+		for range many {
+			a := <-answers
+			if a.err == nil {
+				taken++
+				continue
+			}
+			storetest.WantSlug(t, a.err, "unsent-elsewhere")
+			others = append(others, a.kept.Other.Text)
+		}
+		if taken != 1 {
+			t.Fatalf("%d of %d were kept", taken, many)
+		}
+		for _, other := range others {
+			wantUnsent(t, s, owner, session, other)
+		}
+	})
+}
+
+// button is the form as its own button sends it.
+func button(form store.UnsentForm) store.UnsentForm {
+	form.Typing = false
+	return form
 }
 
 func wantUnsent(t *testing.T, s *store.Store, owner, place, want string) {

@@ -122,7 +122,7 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 			return err
 		}
 		if len(p.Requests) < len(p.Session.State.Pending) {
-			if p.Asked, err = askedByCall(ctx, q, id); err != nil {
+			if p.Asked, err = askedByCall(ctx, q, "session_id = ? AND state = 'pending'", id); err != nil {
 				return err
 			}
 		}
@@ -140,19 +140,6 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		return p.beside(ctx, q, id)
 	})
 	return p, err
-}
-
-func askedByCall(ctx context.Context, q querier, id string) (map[string]int, error) {
-	var rows []struct {
-		Call string `db:"call_id"`
-		N    int    `db:"n"`
-	}
-	err := q.all(ctx, &rows, "SELECT call_id, count(*) AS n FROM request WHERE session_id = ? AND state = 'pending' GROUP BY call_id", id)
-	out := map[string]int{}
-	for _, r := range rows {
-		out[r.Call] = r.N
-	}
-	return out, err
 }
 
 // mine reads what the viewer keeps beside the journal, and the line of the session's life.

@@ -74,6 +74,7 @@ type RequestPage struct {
 	Request  *journal.Request
 	Call     *journal.Call
 	Session  Session
+	Nr, Of   int  // which of its call's pending requests it is, in the order in which they were asked; 0: none
 	Replayed bool // the answer was recorded before, under the same key
 }
 
@@ -94,9 +95,39 @@ func (s *Store) Request(ctx context.Context, owner, id string) (RequestPage, err
 		if p.Call, err = loadCall(ctx, q, p.Request.Tool.CallID); err != nil {
 			return err
 		}
+		if p.Nr, p.Of, err = placeOf(ctx, q, p.Request); err != nil {
+			return err
+		}
 		return wholeInput(ctx, q, p.Call)
 	})
 	return p, err
+}
+
+// placeOf tells which of its call's pending requests one is, and of how many.
+func placeOf(ctx context.Context, q querier, r *journal.Request) (nr, of int, err error) {
+	if r.State != journal.RequestPending {
+		return 0, 0, nil
+	}
+	var row struct {
+		Nr  int `db:"nr"`
+		All int `db:"n"`
+	}
+	err = q.get(ctx, &row, "SELECT count(CASE WHEN asked_seq <= ? THEN 1 END) AS nr, count(*) AS n FROM request WHERE session_id = ? AND call_id = ? AND state = 'pending'", r.AskedSeq, r.SessionID, r.Tool.CallID)
+	return row.Nr, row.All, err
+}
+
+// askedByCall counts requests by their call.
+func askedByCall(ctx context.Context, q querier, where string, args ...any) (map[string]int, error) {
+	var rows []struct {
+		Call string `db:"call_id"`
+		N    int    `db:"n"`
+	}
+	err := q.all(ctx, &rows, "SELECT call_id, count(*) AS n FROM request WHERE "+where+" GROUP BY call_id", args...)
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.Call] = r.N
+	}
+	return out, err
 }
 
 // Decision is a person's answer to a request.

@@ -318,31 +318,35 @@ const needsOrder = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') TH
 
 // Sessions lists the owner's sessions, and gives the cursor of the next page, or "".
 func (s *Store) Sessions(ctx context.Context, owner string, f SessionQuery) (out []Session, next string, err error) {
-	f.Limit = pageLimit(f.Limit)
-	err = s.read(ctx, func(q querier) error {
-		out, next = nil, ""
-		query, args, err := f.build(q.dialect(), owner)
-		if err != nil {
-			return err
-		}
-		var rows []sessionView
-		if err := q.all(ctx, &rows, query, args...); err != nil {
-			return err
-		}
-		for i := range rows {
-			if i == f.Limit {
-				next = f.cursor(&rows[i-1])
-				break
-			}
-			one, err := rows[i].session()
-			if err != nil {
-				return err
-			}
-			out = append(out, one)
-		}
-		return nil
+	err = s.read(ctx, func(q querier) (err error) {
+		out, next, err = sessionsOf(ctx, q, owner, f)
+		return err
 	})
 	return out, next, err
+}
+
+func sessionsOf(ctx context.Context, q querier, owner string, f SessionQuery) (out []Session, next string, err error) {
+	f.Limit = pageLimit(f.Limit)
+	query, args, err := f.build(q.dialect(), owner)
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []sessionView
+	if err := q.all(ctx, &rows, query, args...); err != nil {
+		return nil, "", err
+	}
+	for i := range rows {
+		if i == f.Limit {
+			next = f.cursor(&rows[i-1])
+			break
+		}
+		one, err := rows[i].session()
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, one)
+	}
+	return out, next, nil
 }
 
 // cursor names the last row of a page by what the list goes by: a row that comes,

@@ -62,6 +62,7 @@ type Store struct {
 	fault   func(error)
 	skew    atomic.Int64
 	refused atomic.Bool // the last write was refused by disk or database
+	full    atomic.Bool // likewise, for want of room
 
 	prepared sync.Map // by text: the statements of one
 
@@ -281,9 +282,20 @@ func (s *Store) closePools() error {
 	return errors.Join(errs...)
 }
 
+// wrote notes that a write was taken.
+func (s *Store) wrote() {
+	s.refused.Store(false)
+	s.full.Store(false)
+}
+
+// Full reports that the last write was refused for want of room: nothing is
+// accepted until one is taken again, which the servers' own writes try all the time.
+func (s *Store) Full() bool { return s.full.Load() }
+
 // faulted reports errors that this process must not survive.
 func (s *Store) faulted(err error) {
 	s.refused.Store(unavailable(err))
+	s.full.Store(NoRoom(err))
 	if fsyncFailed(err) && s.fault != nil {
 		s.fault(err)
 	}

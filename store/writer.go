@@ -31,6 +31,7 @@ type tx struct {
 	conn   *sqlx.Conn
 	events []journal.Event
 	wakes  []Wake
+	wrote  bool // a row was changed
 }
 
 // request is one method waiting for its turn in a batch.
@@ -40,6 +41,7 @@ type request struct {
 	done    chan error
 	events  []journal.Event // that it has appended
 	wakes   []Wake
+	wrote   bool // it has changed something
 	err     error
 }
 
@@ -151,7 +153,9 @@ func (w *writer) commit(batch []*request) error {
 	var unopened *beginError
 	switch {
 	case err == nil:
-		w.s.refused.Store(false)
+		if slices.ContainsFunc(batch, func(r *request) bool { return r.wrote }) { // else it needed no room
+			w.s.wrote()
+		}
 	case errors.As(err, &unknown):
 		for _, r := range batch { // refusals too: they rest on what may not have been written
 			r.err = unknownCommit(unknown.err)
@@ -221,7 +225,7 @@ func (w *writer) try(ctx context.Context, batch []*request) (err error) {
 		at = alone
 	}
 	for _, r := range batch {
-		r.err, r.events, r.wakes = nil, nil, nil
+		r.err, r.events, r.wakes, r.wrote = nil, nil, nil, false
 		if at, err = w.one(ctx, r, at); err != nil {
 			w.rollback()
 			return err
@@ -292,7 +296,7 @@ func (w *writer) one(ctx context.Context, r *request, at savepoint) (savepoint, 
 		}
 		return clean, w.raw(ctx, "ROLLBACK TO SAVEPOINT m")
 	}
-	r.events, r.wakes = t.events, t.wakes
+	r.events, r.wakes, r.wrote = t.events, t.wakes, t.wrote
 	if at == alone {
 		return alone, nil
 	}
@@ -410,7 +414,9 @@ func (t *tx) exec(ctx context.Context, q string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("exec %q: %w", journal.Cut(q, 60), err)
 	}
-	return res.RowsAffected()
+	n, err := res.RowsAffected()
+	t.wrote = t.wrote || n > 0
+	return n, err
 }
 
 // get reads one row; no row is sql.ErrNoRows.

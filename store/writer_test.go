@@ -323,6 +323,43 @@ func deadlocks(t *testing.T, db *storetest.DB) int64 {
 	return db.Count(t, db.SQL(t), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 }
 
+// That the disk is full is known from the last write, until one is taken again.
+//
+// proves ADM-9
+func TestFull(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		owner := storetest.MustUser(t, s).ID
+		session := storetest.MustSession(t, s, owner).ID
+		fill := "DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = '53100'; END $$"
+		if db.Name == "sqlite" {
+			fill = "CREATE TABLE filler AS SELECT randomblob(100000)"
+			limit := fmt.Sprintf("PRAGMA max_page_count = %d", db.Count(t, db.SQL(t), "PRAGMA page_count"))
+			must(t, s.Write(t.Context(), session, func(ctx context.Context, x store.Tx) error { return x.Raw(ctx, limit) }))
+		}
+		if s.Full() {
+			t.Fatal("full before a write was refused")
+		}
+		err := s.Write(t.Context(), session, func(ctx context.Context, x store.Tx) error { return x.Raw(ctx, fill) })
+		storetest.WantCode(t, err, journal.Unavailable)
+		if !s.Full() || !store.NoRoom(err) {
+			t.Errorf("full: %v, by its error: %v, after %v", s.Full(), store.NoRoom(err), err)
+		}
+		_, err = s.SubmitPrompt(t.Context(), owner, "ses_none", "key", store.PromptInput{Text: "x", Delivery: journal.Queue}) // refused for itself
+		storetest.WantCode(t, err, journal.NotFound)
+		must(t, s.Write(t.Context(), session, func(context.Context, store.Tx) error { return nil })) // needs no room
+		if !s.Full() {
+			t.Error("not full any more, though nothing was written")
+		}
+		_, err = s.SubmitPrompt(t.Context(), owner, session, "key", store.PromptInput{Text: "x", Delivery: journal.Queue})
+		must(t, err)
+		if s.Full() {
+			t.Error("full after a write was taken")
+		}
+	})
+}
+
 func TestSQLite_DiskFull(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -183,3 +183,42 @@ func TestLive_AnOlderAnswer(t *testing.T) {
 		t.Error("an older answer took the place of what is")
 	}
 }
+
+// What was said of a message goes once more has happened since: not from under the
+// reader's eyes, where only its words go, and not while its link has the focus. On a
+// page that was opened with it, and on one that sent the message itself.
+func TestLive_NoticeGoesWithWhatComesLater(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(1))
+	l.a.untilQuiet(l.id, "ready")
+	b, notice := l.b, sel("notice")
+	l.message(many(1), "queue", 0)
+	b.until("it is told", says("#flash "+notice, "ecorded as entry"))
+	l.a.untilQuiet(l.id, "ready")
+	l.wantRows()
+	top := "Math.round(document.querySelector('#needs').getBoundingClientRect().top)"
+	eval[bool](b, "(window.scrollTo(0, 0), true)")
+	before := eval[int](b, top)
+	b.within(recovery, "its words are gone", "document.querySelector("+quote(notice)+")?.innerText === ''")
+	if after := eval[int](b, top); after != before {
+		t.Errorf("what stands below it moved from %d to %d", before, after)
+	}
+	if at := eval[string](b, "document.activeElement.id"); at != "text" {
+		t.Errorf("the focus is at %q", at)
+	}
+	eval[bool](b, "(document.querySelector('#latest').scrollIntoView(), true)")
+	b.within(recovery, "its place is gone, too", "!"+has(notice))
+
+	l.a.prompt(l.id, many(1), "queue")
+	l.a.untilQuiet(l.id, "ready")
+	other := b.sibling()
+	other.visit(l.path() + "?notice=recorded&seq=2")
+	other.until("it is told", says(notice, "Recorded as entry #0002: your message."))
+	eval[bool](other, "document.querySelector("+quote(notice+" a")+").focus() || true")
+	lasting(recovery)
+	if got := other.text(notice); got == "" {
+		t.Error("it went while its link had the focus")
+	}
+	eval[bool](other, "document.activeElement.blur() || true")
+	other.within(recovery, "it is gone", "!document.querySelector("+quote(notice)+")?.innerText")
+}

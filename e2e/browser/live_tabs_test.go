@@ -201,6 +201,63 @@ func TestLive_Drafts(t *testing.T) {
 	}
 }
 
+// What the line below a field says.
+const (
+	keptHere  = "Kept on the server"
+	elsewhere = "Not kept: another tab or device keeps another text here."
+)
+
+// What is typed in one tab replaces nothing that another one keeps: it stands in its
+// field, which says so. A press of a button replaces it, and shows what was replaced.
+func TestLive_DraftKeptElsewhere(t *testing.T) {
+	t.Parallel()
+	l := watch(t, many(1))
+	l.a.untilQuiet(l.id, "ready")
+	for path, field := range map[string]string{l.path(): "#text", "/sessions/new": "#prompt"} {
+		one, two := l.b.sibling(), l.b.sibling()
+		two.allow("status of 409")
+		one.visit(path)
+		two.visit(path)
+		holds := func(text string) string {
+			return "document.querySelector(" + quote(field) + ").value === " + quote(text)
+		}
+		third := l.b.sibling()
+		isKept := func(text string) {
+			t.Helper()
+			eventually(t, "a page that is opened now has "+text, func() bool {
+				third.visit(path)
+				return eval[bool](third, holds(text))
+			})
+		}
+		hidden := has(sel("keep")) + ".closest('[hidden]')"
+		shown := "!" + hidden
+		one.fill(field, "DRAFT-A")
+		one.until("it is kept", says("#unsent-state", keptHere))
+		if eval[bool](one, shown) {
+			t.Errorf("%s: a button is shown to keep what is kept by itself", path)
+		}
+		two.fill(field, "DRAFT-B")
+		two.until("it is told that another text is kept", says("#unsent-state", elsewhere)+" && "+shown)
+		if !eval[bool](two, holds("DRAFT-B")) {
+			t.Errorf("%s: what was typed is gone from its field", path)
+		}
+		isKept("DRAFT-A")
+		two.press(sel("keep"))
+		two.until("it is kept now", says("#unsent-state", keptHere)+" && "+hidden)
+		isKept("DRAFT-B")
+		two.press(sel("unsent-replaced") + " summary")
+		two.until("what it replaced can be read", has(sel("unsent-replaced")+" details[open] pre")+"?.textContent === 'DRAFT-A'")
+		if at := eval[string](two, "location.pathname+' '+document.activeElement.tagName"); at != path+" SUMMARY" {
+			t.Errorf("%s: then the page and the focus are %s", path, at)
+		}
+		two.fill(field, "DRAFT-B, and on")
+		isKept("DRAFT-B, and on")
+		if !eval[bool](two, says("#unsent-state", keptHere)+" && !!"+has(sel("unsent-replaced"))) {
+			t.Errorf("%s: what was replaced can't be copied any more", path)
+		}
+	}
+}
+
 // What one tab sends isn't what another one keeps; what a tab found kept is
 // dropped when it sends that.
 func TestLive_DraftsOfTwoTabs(t *testing.T) {
@@ -208,7 +265,7 @@ func TestLive_DraftsOfTwoTabs(t *testing.T) {
 	l := watch(t, many(1))
 	l.a.untilQuiet(l.id, "ready")
 	const thought = "a thought of the first tab"
-	kept, empty := says("#unsent-state", "Kept on the server"), "document.querySelector('#text').value === ''"
+	kept, empty := says("#unsent-state", keptHere), "document.querySelector('#text').value === ''"
 	opened := func(want string) *tab {
 		t.Helper()
 		b := l.b.sibling()
@@ -222,6 +279,9 @@ func TestLive_DraftsOfTwoTabs(t *testing.T) {
 	other.fill("#text", "what the other tab sends\n\n"+many(1))
 	other.until("the other tab's text is kept", kept)
 	l.b.fill("#text", thought)
+	l.b.allow("status of 409")
+	l.b.until("the first tab is told of the other one", says("#unsent-state", elsewhere))
+	l.b.press(sel("keep"))
 	l.b.until("the first tab's text is kept", kept)
 	other.press("#send-queue")
 	other.until("it is taken", empty)
@@ -240,7 +300,7 @@ func TestLive_DraftOnASentForm(t *testing.T) {
 	l.b.visit("/sessions/new")
 	const sent, more = "a mission", "a mission, and more of it"
 	l.b.fill("#prompt", sent)
-	l.b.until("it is kept", says("#unsent-state", "Kept on the server"))
+	l.b.until("it is kept", says("#unsent-state", keptHere))
 	status := eval[int](l.b, `(() => {
 		const form = document.querySelector('[data-testid=new-session-form]');
 		const post = new XMLHttpRequest();

@@ -1,6 +1,9 @@
 package browser
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // pulse makes a page ask what changed, as it does when its tab is shown again.
 func (b *tab) pulse() {
@@ -30,7 +33,7 @@ func TestLive_TitleOfAPage(t *testing.T) {
 	own.visit("/permissions/" + request)
 	own.pulse()
 	own.until("the count is asked for", "document.querySelector('#nav-count').textContent === '1'")
-	own.until("the server's own words stay", "document.title.startsWith('(1) Decision needed: Decision: (7) asks')")
+	own.until("the server's own words stay", "document.title.startsWith('(1) Decision needed: run this command: (7) asks')")
 
 	counted := b.sibling()
 	counted.visit("/settings")
@@ -53,4 +56,23 @@ func TestLive_TitleOfASession(t *testing.T) {
 	l.allowStep()
 	l.reach("ready")
 	l.b.until("the title says it", "document.title === 'Ready for review: Error: (3) of nine · Holdfast'")
+}
+
+// A page that is open says that the disk is full when it hears of it, and until it hears of room.
+func TestLive_FullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sqlite")
+	s := w.serve()
+	b := w.tab(s.base)
+	b.signIn()
+	for _, path := range []string{"/sessions/" + s.api().mission("", titled("Try it")), "/settings"} {
+		b.visit(path)
+		hidden := "document.querySelector('#journal-full').hidden"
+		b.until("it says nothing of that", hidden)
+		for _, full := range []bool{true, false} {
+			eval[bool](b, "(window.holdfast.pulse = async () => ({needs: 0, changed: 0, icon: '', full: "+fmt.Sprint(full)+"})) && true")
+			b.pulse()
+			b.until("it says what it heard", hidden+" === "+fmt.Sprint(!full))
+		}
+	}
 }

@@ -267,14 +267,15 @@ type Agent struct {
 
 // Composer is the form for the next message.
 type Composer struct {
-	Session Session
-	Text    string // what was typed before and not sent
-	KeptAt  int64  // when it was kept; 0: it wasn't
-	Key     string
-	Problem string
-	Waiting int  // messages that were not delivered yet
-	Steers  bool // the agent takes text in mid-turn (PRO-4)
-	Locked  bool
+	Session  Session
+	Text     string // what was typed before and not sent
+	KeptAt   int64  // when it was kept; 0: it wasn't
+	Replaced string // another form's text, which the kept one took the place of just now
+	Key      string
+	Problem  string
+	Waiting  int  // messages that were not delivered yet
+	Steers   bool // the agent takes text in mid-turn (PRO-4)
+	Locked   bool
 }
 
 // QueueLabel and QueueHint say what the first button does.

@@ -47,7 +47,8 @@ type Session struct {
 	Now      int64 // the database's clock
 	Position int   // in the queue, from 1; 0: not queued
 	Host     string
-	Kept     int // commands that run under shims, which outlive their server
+	Kept     int  // commands that run under shims, which outlive their server
+	Full     bool // the journal's disk takes no more
 	LastSeq  int64
 	Preset   string // its title
 	Viewer   Viewer
@@ -320,6 +321,9 @@ func (s Session) NeedsYou() Reading {
 		r.Words, r.Icon, r.Tone, r.Href = "Ready for review", "rev", ToneRev, "#latest"
 		r.Detail = Say("Read what was done, then go on or archive it.")
 	default:
+		if s.Full {
+			r.Detail = Say("Nothing new is recorded just now: the disk is full.")
+		}
 	}
 	if s.State.Adopts() && (needs == journal.NeedsDecision || needs == journal.NeedsBlocked) { // its base is since when that runs
 		r.Detail = Say("No time limit.")

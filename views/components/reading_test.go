@@ -177,3 +177,15 @@ func TestPlanPanel_SaysWhatTheSessionKnows(t *testing.T) {
 		}
 	}
 }
+
+// While nothing can be recorded a page doesn't send its reader away.
+func TestNeedsYou_FullDisk(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{"running": "Nothing new is recorded just now: the disk is full.", "waiting": "no time limit"} {
+		s := readings(t)[state].Session
+		s.Full = true
+		if got := s.NeedsYou().Detail.String(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+}

@@ -197,6 +197,14 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// UpperFirst begins a sentence of ours with words that stand in its middle elsewhere.
+func UpperFirst(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
 // Ordinal is a place in an order: 1st, 2nd, 11th.
 func Ordinal(n int) string {
 	end := "th"

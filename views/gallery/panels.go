@@ -77,6 +77,7 @@ func composers() Section {
 		of("a text that was kept", components.Composer{Session: life("ready"), Text: "half a thought", KeptAt: fixtures.Now - 600_000}),
 		of("refused", components.Composer{Session: life("ready"), Problem: "Write a message"}),
 		draw("kept ten minutes ago; not kept", components.UnsentState, fixtures.Now-600_000, fixtures.Now).also(components.UnsentState, int64(0), fixtures.Now),
+		draw("a kept text that replaced another", components.ReplacedUnsent, "half another thought\n"+lines(20)),
 		draw("the button that keeps it, where no script does", components.KeepButton, "/sessions/ses_1/unsent"),
 		draw("the version that it was drawn with, which can’t be seen", components.KeptVersion, fixtures.Now-600_000),
 		draw("its key, as a script is sent it", components.MessageKey, "key", true),

@@ -17,6 +17,7 @@ type Frame struct {
 	Stylesheet string
 	Version    string
 	Notices    []string // what degrades on this platform
+	Full       bool     // the journal's disk takes no more
 	Now        int64
 
 	Viewer  components.Viewer // ID "": nobody is signed in

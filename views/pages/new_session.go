@@ -12,8 +12,9 @@ type NewSession struct {
 	Frame
 	Key       string
 	Text      string
-	KeptAt    int64 // when the text was kept and not sent; 0: it wasn't
-	Version   int64 // of the kept text that the form was drawn with; 0: there was none
+	KeptAt    int64  // when the text was kept and not sent; 0: it wasn't
+	Version   int64  // of the kept text that the form was drawn with; 0: there was none
+	Replaced  string // another form's text, which the kept one took the place of just now
 	Workspace string
 	Agent     string
 	Preset    string
@@ -72,7 +73,8 @@ func (p *NewSession) blame(field, text string) {
 }
 
 // Presets are the choices of permissions, with what each means, and what was chosen
-// that is none.
+// that is none. That one is sent again, and refused: a form that sends none means
+// the default.
 func (p NewSession) Presets() []components.Choice {
 	out := offeredPresets()
 	if p.Preset != "" && !offered(p.Preset) {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"strings"
 
 	"holdfast/journal"
 	"holdfast/views/components"
@@ -14,6 +15,16 @@ type Request struct {
 	Card    components.DecisionCard
 	Call    *journal.Call
 	Entries []components.Entry // the last ones
+}
+
+// Names is what the page is called: that it is a decision, unless its prefix says
+// so, which of its call's, and the session.
+func (p Request) Names() string {
+	apart := p.Card.Apart()
+	if p.Prefix != "" && p.S.State.Needs() == journal.NeedsDecision {
+		return cmp.Or(strings.TrimPrefix(apart, ": "), p.Card.Asks()) + ": " + p.S.State.Title
+	}
+	return "Decision" + apart + ": " + p.S.State.Title
 }
 
 // Answered says what became of a request that isn't pending any more.
@@ -30,5 +41,5 @@ func (p Request) Answered() components.Phrase {
 		did = "allowed this once"
 	}
 	who := p.Viewer.Who(r.By)
-	return components.Say(upper(who)+" "+did+" at ", components.AtSecond(r.At), ".")
+	return components.Say(components.UpperFirst(who)+" "+did+" at ", components.AtSecond(r.At), ".")
 }

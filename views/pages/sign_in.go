@@ -66,7 +66,7 @@ func (e EndedSignIn) Says() components.Phrase {
 	case 1:
 		return components.Say(p, "One session is still running. Sign in to see it.")
 	}
-	return components.Say(p, upper(count(e.Running))+" sessions are still running. Sign in to see them.")
+	return components.Say(p, components.UpperFirst(count(e.Running))+" sessions are still running. Sign in to see them.")
 }
 
 // Unsent is the page that offers a draft to its sender.

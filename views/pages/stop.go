@@ -17,6 +17,6 @@ func (p Stop) Unknown() string {
 	case 1:
 		return "One outcome is not known. Stopping doesn’t settle it, and runs nothing again: it waits for your word, and the session goes on only after that."
 	default:
-		return upper(count(n)) + " outcomes are not known. Stopping doesn’t settle them, and runs nothing again: they wait for your word, and the session goes on only after that."
+		return components.UpperFirst(count(n)) + " outcomes are not known. Stopping doesn’t settle them, and runs nothing again: they wait for your word, and the session goes on only after that."
 	}
 }

@@ -10,10 +10,3 @@ func count(n int) string {
 	}
 	return strconv.Itoa(n)
 }
-
-func upper(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
-}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -46,10 +47,10 @@ func readLimits(f form) (*journal.Limits, map[string]error) {
 		}
 		one, err := readLimit(name, raw)
 		if err == nil {
-			err = one.Check()
+			err = checkLimit(name, one)
 		}
 		if err != nil {
-			problems[name] = badLimit(name)
+			problems[name] = err
 			continue
 		}
 		l = l.Raise(&one)
@@ -58,6 +59,49 @@ func readLimits(f form) (*journal.Limits, map[string]error) {
 		return nil, problems
 	}
 	return &l, problems
+}
+
+// limitsInput are the limits that a program gives; what it doesn't give is nil.
+type limitsInput struct {
+	Steps   *int     `json:"steps"`
+	WallS   *int64   `json:"wall_s"`
+	Tokens  *int64   `json:"tokens"`
+	CostUSD *float64 `json:"cost_usd"`
+}
+
+// limits are those that are given; nil: none. Code: unprocessable, naming the member.
+func (in *limitsInput) limits() (*journal.Limits, error) {
+	if in == nil || *in == (limitsInput{}) {
+		return nil, nil //nolint:nilnil // none is what a session has unless it is given some
+	}
+	var l journal.Limits
+	var err error
+	check := func(name string, one journal.Limits) {
+		err = cmp.Or(err, checkLimit(name, one))
+		l = l.Raise(&one)
+	}
+	if in.Steps != nil {
+		check("steps", journal.Limits{Steps: *in.Steps})
+	}
+	if in.WallS != nil {
+		check("wall_s", journal.Limits{WallS: *in.WallS})
+	}
+	if in.Tokens != nil {
+		check("tokens", journal.Limits{Tokens: *in.Tokens})
+	}
+	if in.CostUSD != nil {
+		check("cost_usd", journal.Limits{CostUSD: *in.CostUSD})
+	}
+	return &l, err
+}
+
+// checkLimit refuses a limit that is given and bounds nothing, or makes no sense,
+// for forms and programs. Code: unprocessable, naming the field.
+func checkLimit(name string, one journal.Limits) error {
+	if one == (journal.Limits{}) || one.Check() != nil {
+		return badLimit(name)
+	}
+	return nil
 }
 
 // maxHours keeps a time within what is counted in seconds.
@@ -71,7 +115,7 @@ func readLimit(name, raw string) (journal.Limits, error) {
 		var v float64
 		v, err = strconv.ParseFloat(strings.Replace(raw, ",", ".", 1), 64)
 		switch {
-		case err != nil, !(v > 0), v > 1e9, name == "wall_h" && v > maxHours:
+		case err != nil, math.IsNaN(v), name == "wall_h" && math.Abs(v) > maxHours:
 			return l, badLimit(name)
 		case name == "cost_usd":
 			l.CostUSD = v
@@ -81,12 +125,12 @@ func readLimit(name, raw string) (journal.Limits, error) {
 	default:
 		var n int64
 		n, err = strconv.ParseInt(raw, 10, 64)
-		if err != nil || n < 1 {
+		if err != nil {
 			return l, badLimit(name)
 		}
 		switch name {
 		case "steps":
-			l.Steps = int(min(n, 1<<31-1))
+			l.Steps = int(max(min(n, 1<<31-1), -1))
 		case "wall_s":
 			l.WallS = n
 		case "tokens":
