@@ -44,6 +44,7 @@ var arrows = []arrow{
 	{"static/...", nil, "assets, embedded"},
 	{"store/...", []string{"journal/...", "migrations/...", "store/..."}, "the journal in SQL, below everything that uses it"},
 	{"runner", []string{"journal/...", "store/...", "runner/..."}, "runner and handlers meet only in the journal; runner renders nothing"},
+	{"runner/acp/wire", nil, "the lines of a protocol: a reader and a writer that know nothing of us"},
 	{"runner/...", []string{"journal/...", "runner/..."}, "an agent or a tool hands facts to the runner, which appends them"},
 	{"views/components/...", []string{"journal/...", "views/components/..."}, "pages are made of components, not the reverse"},
 	{"views/...", []string{"journal/...", "static/...", "views/..."}, "a template is given what it shows, and names assets; it reaches neither database nor runner"},
@@ -95,6 +96,7 @@ var doesIO = []string{"database/sql", "net/http", "os", "log/slog"}
 var purities = []pure{
 	{"journal/policy/...", []string{"mvdan.cc/sh/v3", "golang.org/x/text"}, doesIO},
 	{"journal/...", nil, doesIO},
+	{"runner/acp/wire", nil, doesIO},
 }
 
 // starters are the files in which a goroutine may be started, with the one who
@@ -243,9 +245,9 @@ func checkForeign(dir, imp string, standard bool) []string {
 	below := func(p string) bool { return under(imp, p) }
 	switch {
 	case slices.ContainsFunc(purities[i].never, below):
-		bad = append(bad, fmt.Sprintf("%s imports %s: the domain does no I/O", dir, imp))
+		bad = append(bad, fmt.Sprintf("%s imports %s: a pure package does no I/O", dir, imp))
 	case !standard && !slices.ContainsFunc(purities[i].beside, below):
-		bad = append(bad, fmt.Sprintf("%s imports %s: the domain needs the standard library only", dir, imp))
+		bad = append(bad, fmt.Sprintf("%s imports %s: a pure package needs the standard library only", dir, imp))
 	}
 	return bad
 }
@@ -483,6 +485,10 @@ func TestArchitecture_ImportGuardsCanFail(t *testing.T) {
 		{"holdfast/runner", "github.com/valyala/fasthttp", "only handlers speak HTTP"},
 		{"holdfast/runner/runbook", "holdfast/runner", ""},
 		{"holdfast/runner/runbook", "holdfast/store", "hands facts to the runner"},
+		{"holdfast/runner/acp/wire", "encoding/json", ""},
+		{"holdfast/runner/acp/wire", "os/exec", "no I/O"},
+		{"holdfast/runner/acp/wire", "golang.org/x/sys/unix", "standard library only"},
+		{"holdfast/runner/acp/wire", "holdfast/journal", "know nothing of us"},
 		{"holdfast/runner/tool", "holdfast/store/storetest", "hands facts to the runner"},
 		{"holdfast/views/pages", "holdfast/views/components", ""},
 		{"holdfast/views/pages", "github.com/a-h/templ/runtime", ""},

@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// scanner goes over JSON that is known to be valid, and hands out its values where
+// they lie, uncopied: of a long line most is one string, deep inside. Of text that
+// isn't valid it makes something, within its bounds; it never panics.
+type scanner struct {
+	b []byte
+	i int
+}
+
+// eachMember gives the members of an object, in order. false: it isn't an object.
+func eachMember(raw []byte, give func(name string, value json.RawMessage)) bool {
+	s := scanner{b: raw}
+	if !s.take('{') {
+		return false
+	}
+	for !s.take('}') {
+		name := s.value()
+		if !s.take(':') {
+			return false
+		}
+		give(unquote(name), s.value())
+		if !s.take(',') {
+			return s.take('}')
+		}
+	}
+	return true
+}
+
+// eachElement gives the elements of an array, until give has seen enough. false: it
+// isn't an array, or give has.
+func eachElement(raw []byte, give func(value json.RawMessage) (more bool)) bool {
+	s := scanner{b: raw}
+	if !s.take('[') {
+		return false
+	}
+	for !s.take(']') {
+		if !give(s.value()) {
+			return false
+		}
+		if !s.take(',') {
+			return s.take(']')
+		}
+	}
+	return true
+}
+
+// member is the value of one member; nil if there is none, or it is null.
+func member(raw []byte, name string) json.RawMessage {
+	var found json.RawMessage
+	eachMember(raw, func(n string, value json.RawMessage) {
+		if n == name {
+			found = value
+		}
+	})
+	if isNull(found) {
+		return nil
+	}
+	return found
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// isObject looks at the first byte of a value.
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// unquote is the text of a string; of anything else it is empty.
+func unquote(raw []byte) string {
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1])
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s) // what isn't a string has no text
+	return s
+}
+
+// take passes over one byte, and blanks before it, if that is what comes.
+func (s *scanner) take(c byte) bool {
+	for s.i < len(s.b) && isBlank(s.b[s.i]) {
+		s.i++
+	}
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
+	}
+	return false
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// value passes over one value and returns its bytes.
+func (s *scanner) value() []byte {
+	for s.i < len(s.b) && isBlank(s.b[s.i]) {
+		s.i++
+	}
+	start := s.i
+	for depth := 0; s.i < len(s.b); {
+		switch c := s.b[s.i]; {
+		case c == '"':
+			s.text()
+		case c == '{' || c == '[':
+			depth++
+			s.i++
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+			s.i++
+		case depth > 0:
+			s.i++
+			continue
+		default:
+			s.literal()
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	return s.b[start:s.i:s.i]
+}
+
+// text passes over a string.
+func (s *scanner) text() {
+	for s.i++; s.i < len(s.b); s.i++ {
+		switch s.b[s.i] {
+		case '\\':
+			s.i++
+		case '"':
+			s.i++
+			return
+		}
+	}
+	s.i = len(s.b)
+}
+
+// literal passes over a number, true, false or null.
+func (s *scanner) literal() {
+	for s.i < len(s.b) && !isBlank(s.b[s.i]) && bytes.IndexByte([]byte(`,:]}`), s.b[s.i]) < 0 {
+		s.i++
+	}
+}
