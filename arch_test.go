@@ -51,6 +51,7 @@ var arrows = []arrow{
 	{"handlers/...", []string{"journal/...", "store/...", "views/...", "static/...", "handlers/..."}, "append to the journal; the runner will see it"},
 	{".", []string{"journal/...", "store/...", "runner/...", "views/...", "handlers/...", "static/...", "migrations/..."}, "main wires all"},
 	{"e2e/power", nil, "looks at processes from outside; no product code"},
+	{"e2e/fakeagent", []string{"runner/acp/wire"}, "an agent for tests; of the product it has the protocol alone"},
 	{"e2e/seed", []string{"journal/...", "store/...", "e2e/power"}, "fills a folder through the product's doors; no product code"},
 	{"e2e/...", []string{"journal/...", "e2e/..."}, "tests the built binary from outside; no product code"},
 	{"bench/...", []string{"journal/...", "store/...", "handlers/...", "migrations/...", "bench/..."}, "measures; no product code"},
@@ -115,6 +116,7 @@ var starters = map[string]string{
 	"handlers/watch.go":      "the watch of open streams: ended by the last of them, awaited by Shutdown",
 	"bench/*.go":             "callers of a measurement, joined before its table",
 	"e2e/*.go":               "callers from outside, joined by their test",
+	"e2e/fakeagent/*.go":     "works off prompts: ended and awaited by serve, or the process ends",
 	"scripts/gotest/*.go":    "reads a test run, joined before the counts",
 }
 
@@ -124,8 +126,9 @@ const cleaner = "views/components/safehtml.go"
 // backgrounds are the files that may begin a context of their own; main.go and
 // tests may always.
 var backgrounds = map[string]string{
-	"runner/shim/main.go": "the main of the process holdfast shim",
-	"bench/main.go":       "the main of the measurements",
+	"runner/shim/main.go":   "the main of the process holdfast shim",
+	"bench/main.go":         "the main of the measurements",
+	"e2e/fakeagent/main.go": "the main of the agent for tests",
 }
 
 // pkgInfo is what `go list -json` tells of a package.
@@ -510,6 +513,9 @@ func TestArchitecture_ImportGuardsCanFail(t *testing.T) {
 		{"holdfast/static", "holdfast/journal", "assets"},
 		{"holdfast/scripts/gotest", "holdfast/store", "tools of the Makefile"},
 		{"holdfast/bench", "holdfast/runner", "measures"},
+		{"holdfast/e2e/fakeagent", "holdfast/runner/acp/wire", ""},
+		{"holdfast/e2e/fakeagent", "holdfast/runner/acp", "the protocol alone"},
+		{"holdfast/e2e", "holdfast/runner/acp/wire", "from outside"},
 		{"holdfast/e2e", "database/sql", ""},
 		{"holdfast/e2e", "holdfast/store", "from outside"},
 		{"holdfast/util", "strings", "stands in no arrow"},
