@@ -11,6 +11,10 @@ const (
 	AttemptIsSettled    AttemptState = "settled"
 	AttemptHasFailed    AttemptState = "failed"
 	AttemptIsUnknown    AttemptState = "unknown"
+
+	// AttemptIsAdopted is only what a step.recovered says of an attempt: its agent's
+	// process has outlived the execution, and is followed again.
+	AttemptIsAdopted AttemptState = "adopted"
 )
 
 // AttemptVerdict is a person's word on an unknown attempt (ATT-6).

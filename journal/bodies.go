@@ -27,6 +27,7 @@ const (
 	KindAttemptUnknown      Kind = "attempt.unknown"
 	KindAttemptResolved     Kind = "attempt.resolved"
 	KindCallProposed        Kind = "call.proposed"
+	KindCallDescribed       Kind = "call.described"
 	KindCallDispatched      Kind = "call.dispatched"
 	KindCallAdopted         Kind = "call.adopted"
 	KindCallOutput          Kind = "call.output"
@@ -40,6 +41,10 @@ const (
 	KindInterruptRequested  Kind = "interrupt.requested"
 	KindStepRecovered       Kind = "step.recovered"
 	KindLimitReached        Kind = "limit.reached"
+	KindAgentStarted        Kind = "agent.started"
+	KindAgentOpened         Kind = "agent.opened"
+	KindAgentEnded          Kind = "agent.ended"
+	KindAgentEvent          Kind = "agent.event"
 )
 
 var bodies = map[Kind]func() Body{
@@ -66,6 +71,7 @@ var bodies = map[Kind]func() Body{
 	KindAttemptUnknown:      func() Body { return new(AttemptUnknown) },
 	KindAttemptResolved:     func() Body { return new(AttemptResolved) },
 	KindCallProposed:        func() Body { return new(CallProposed) },
+	KindCallDescribed:       func() Body { return new(CallDescribed) },
 	KindCallDispatched:      func() Body { return new(CallDispatched) },
 	KindCallAdopted:         func() Body { return new(CallAdopted) },
 	KindCallOutput:          func() Body { return new(CallOutput) },
@@ -79,6 +85,10 @@ var bodies = map[Kind]func() Body{
 	KindInterruptRequested:  func() Body { return new(InterruptRequested) },
 	KindStepRecovered:       func() Body { return new(StepRecovered) },
 	KindLimitReached:        func() Body { return new(LimitReached) },
+	KindAgentStarted:        func() Body { return new(AgentStarted) },
+	KindAgentOpened:         func() Body { return new(AgentOpened) },
+	KindAgentEnded:          func() Body { return new(AgentEnded) },
+	KindAgentEvent:          func() Body { return new(AgentEvent) },
 }
 
 type (
@@ -196,6 +206,8 @@ type (
 	// AttemptDispatched is committed before the first byte leaves.
 	AttemptDispatched struct {
 		AttemptID string `json:"attempt_id"`
+		ProcessID string `json:"process_id,omitempty"` // of the agent that it is sent to
+		Request   int64  `json:"request,omitempty"`    // as which the process answers it
 	}
 	// AttemptReceiving is the first byte back.
 	AttemptReceiving struct {
@@ -206,6 +218,7 @@ type (
 	AttemptSettled struct {
 		AttemptID string `json:"attempt_id"`
 		Outcome   string `json:"outcome"`
+		Error     string `json:"error,omitempty"` // what was answered instead, for people
 		Usage     Usage  `json:"usage"`
 	}
 	// Retry says when a failed attempt is tried again.
@@ -275,6 +288,12 @@ type (
 		CallID        string `json:"call_id"`
 		Since         int64  `json:"since"` // when it was dispatched
 		StateFolderID string `json:"state_folder_id"`
+	}
+	// CallDescribed is what an agent says of a call of its own once it knows more.
+	CallDescribed struct {
+		CallID      string          `json:"call_id"`
+		Input       json.RawMessage `json:"input"`
+		InputSHA256 string          `json:"input_sha256"`
 	}
 	// CallOutput is a piece of a call's output. Offset counts over both streams.
 	CallOutput struct {
@@ -383,6 +402,46 @@ type (
 		Limit string `json:"limit"`
 		Value int64  `json:"value"`
 	}
+
+	// AgentStarted says that a process of the session's agent is about to begin, with
+	// the facts by which it is found again (COO-7). It is committed before it does.
+	AgentStarted struct {
+		ProcessID     string   `json:"process_id"`
+		StateFolderID string   `json:"state_folder_id"` // that keeps it
+		Process       *Process `json:"process"`
+	}
+	// AgentOpened is what an agent's process has said of itself, and the agent's own
+	// session, as soon as it is learnt (REC-12).
+	AgentOpened struct {
+		ProcessID      string       `json:"process_id"`
+		AgentSessionID string       `json:"agent_session_id"`
+		How            AgentOpening `json:"how"`
+		Name           string       `json:"name"`
+		Version        string       `json:"version"`
+		Resumes        bool         `json:"resumes"` // it can go on with that session in another process
+	}
+	// AgentEnded says how an agent's process ended.
+	AgentEnded struct {
+		ProcessID string `json:"process_id"`
+		ExitCode  *int   `json:"exit_code"`
+		Signal    string `json:"signal"`
+		Reason    string `json:"reason"`
+	}
+	// AgentEvent is what an agent said and this build doesn't know.
+	AgentEvent struct {
+		ProcessID string `json:"process_id"`
+		Raw       Text   `json:"raw"`
+	}
+)
+
+// AgentOpening says how a process came to the agent's own session.
+type AgentOpening string
+
+// The ways.
+const (
+	AgentNew     AgentOpening = "new"
+	AgentResumed AgentOpening = "resumed" // the agent goes on with it
+	AgentLoaded  AgentOpening = "loaded"  // the same; it told its history again, which is no part of this journal
 )
 
 // Kind of each body.
@@ -409,6 +468,7 @@ func (*AttemptFailed) Kind() Kind         { return KindAttemptFailed }
 func (*AttemptUnknown) Kind() Kind        { return KindAttemptUnknown }
 func (*AttemptResolved) Kind() Kind       { return KindAttemptResolved }
 func (*CallProposed) Kind() Kind          { return KindCallProposed }
+func (*CallDescribed) Kind() Kind         { return KindCallDescribed }
 func (*CallDispatched) Kind() Kind        { return KindCallDispatched }
 func (*CallAdopted) Kind() Kind           { return KindCallAdopted }
 func (*CallOutput) Kind() Kind            { return KindCallOutput }
@@ -428,3 +488,8 @@ func (b *PromptAdmitted) Texts() []*Text   { return []*Text{&b.Text} }
 func (b *MessageDelta) Texts() []*Text     { return []*Text{&b.Text} }
 func (b *MessageCompleted) Texts() []*Text { return []*Text{&b.Text} }
 func (b *CallOutput) Texts() []*Text       { return []*Text{&b.Text} }
+func (*AgentStarted) Kind() Kind           { return KindAgentStarted }
+func (*AgentOpened) Kind() Kind            { return KindAgentOpened }
+func (*AgentEnded) Kind() Kind             { return KindAgentEnded }
+func (*AgentEvent) Kind() Kind             { return KindAgentEvent }
+func (b *AgentEvent) Texts() []*Text       { return []*Text{&b.Raw} }

@@ -79,6 +79,7 @@ const (
 	AllowedByPreset AllowedByType = "preset"
 	AllowedByPerson AllowedByType = "person"
 	AllowedByGrant  AllowedByType = "grant"
+	AllowedByAgent  AllowedByType = "agent" // nobody was asked: it did it by itself
 )
 
 // Resolution is a person's word on an unknown call.
@@ -118,6 +119,12 @@ func (c *Call) Open() bool {
 	return c.State == CallIsProposed || c.State == CallIsWaiting || c.State == CallIsDispatched
 }
 
+// Announced reports that an agent said of a call of its own that it runs, and nobody
+// was asked. It may ask all the same, and then the call hasn't begun.
+func (c *Call) Announced() bool {
+	return c.State == CallIsDispatched && c.AllowedBy != nil && c.AllowedBy.Type == AllowedByAgent
+}
+
 // NeverRan reports that nothing of the call ever ran: it wasn't dispatched, or it
 // is recorded that its command was not let begin.
 func (c *Call) NeverRan() bool {
@@ -144,10 +151,15 @@ func (c *Call) refuse(to CallState) error {
 func (c *Call) Apply(ev *Event, body Body) error {
 	switch b := body.(type) {
 	case *PermissionAsked:
-		if c.State != CallIsProposed && c.State != CallIsWaiting {
+		if c.State != CallIsProposed && c.State != CallIsWaiting && !c.Announced() {
 			return c.refuse(CallIsWaiting)
 		}
 		c.State = CallIsWaiting
+	case *CallDescribed:
+		if !c.Open() {
+			return Errorf(Conflict, "The call is %s: nothing can be added to what it is.", c.State).Typed("call-state").With("state", c.State)
+		}
+		c.Input, c.InputSHA256 = b.Input, b.InputSHA256
 	case *PermissionReplied:
 		if b.Reply == ReplyReject {
 			c.Feedback = b.Message
@@ -190,7 +202,7 @@ func (c *Call) Apply(ev *Event, body Body) error {
 }
 
 func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
-	again := c.State == CallIsDispatched && c.Effect != EffectEffect // CAL-4
+	again := c.State == CallIsDispatched && (c.Effect != EffectEffect || c.Announced()) // CAL-4
 	if c.State != CallIsProposed && c.State != CallIsWaiting && !again {
 		return c.refuse(CallIsDispatched)
 	}

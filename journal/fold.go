@@ -20,11 +20,23 @@ type Fold struct {
 	Chain   []string // the turns of the chain, the open one last
 	Prompts []Promoted
 	Calls   []*Call
+	Told    int64 // the cut-off of the last attempt in the chain: what the agent was told of
+	Sent    Sent  // that attempt
 
+	before   int64 // Told before that attempt
 	requests map[string]*Request
 	steps    int
 	wall     map[string][2]int64 // execution → first and last event of the open turn
 	since    int64               // what was adopted has run since then without an execution; 0: nothing does
+}
+
+// Sent is an attempt as whoever follows it knows it.
+type Sent struct {
+	AttemptID string
+	TurnID    string
+	Request   int64 // as which the agent's process answers it
+	Receiving bool
+	Settled   *AttemptSettled // nil: it isn't
 }
 
 // NewFold starts from the session's state as of seq. The chain's events up to
@@ -64,7 +76,8 @@ func (f *Fold) chain(ev *Event, body Body) error {
 	switch b := body.(type) {
 	case *TurnStarted:
 		if b.Cause == CausePrompt {
-			f.Chain, f.Prompts, f.Calls, f.requests = nil, nil, nil, map[string]*Request{}
+			f.Chain, f.Prompts, f.Calls, f.requests, f.Told = nil, nil, nil, map[string]*Request{}, 0
+			f.before = 0
 		}
 		f.Chain = append(f.Chain, b.TurnID)
 		f.steps, f.wall, f.since = 0, map[string][2]int64{}, 0
@@ -72,6 +85,23 @@ func (f *Fold) chain(ev *Event, body Body) error {
 		f.Prompts = append(f.Prompts, Promoted{ID: b.PromptID, Delivery: b.Delivery, TurnID: b.TurnID, Seq: ev.Seq})
 	case *StepStarted:
 		f.steps++
+	case *AttemptPrepared:
+		f.before = f.Told
+		f.Told, f.Sent = b.CutoffSeq, Sent{AttemptID: b.AttemptID, TurnID: b.TurnID}
+	case *AttemptDispatched:
+		f.Sent.Request = b.Request
+	case *AttemptReceiving:
+		f.Sent.Receiving = true
+	case *AttemptFailed: // nobody was told
+		f.Told = f.before
+	case *AttemptSettled:
+		if f.Sent.AttemptID == b.AttemptID {
+			f.Sent.Settled = b
+		}
+	case *AttemptResolved:
+		if b.Outcome == AttemptRetry {
+			f.Told = f.before
+		}
 	case *CallProposed:
 		f.Calls = append(f.Calls, NewCall(ev, b))
 	case *PermissionAsked:
@@ -99,6 +129,8 @@ func (f *Fold) moveCall(ev *Event, body Body) error {
 // CallOf gives the id of the call that an event moves, or "".
 func CallOf(body Body) string {
 	switch b := body.(type) {
+	case *CallDescribed:
+		return b.CallID
 	case *CallDispatched:
 		return b.CallID
 	case *CallAdopted:

@@ -29,7 +29,12 @@ const (
 	BlockRecovery  BlockCause = "recovery"  // REC-11: the third recovery without a settled step
 	BlockAgent     BlockCause = "agent"     // no worker has the agent
 	BlockWorkspace BlockCause = "workspace" // no worker reaches the workspace (WSP-1)
+	BlockSignIn    BlockCause = "sign_in"   // the agent needs a sign-in, which nobody here can see done
 )
+
+// Lifted reports whether a person's *continue* lifts the block: nobody else can tell
+// that its cause is gone.
+func (c BlockCause) Lifted() bool { return c == BlockRecovery || c == BlockSignIn }
 
 // Outcome is how a turn ended.
 type Outcome string

@@ -23,16 +23,18 @@ type State struct {
 	Limits    *Limits           `json:"limits,omitempty"`       // raised by the last continuation
 	Plan      []PlanItem        `json:"plan,omitempty"`
 
-	Admitted        []Waiting  `json:"admitted,omitempty"` // in the order of admission
-	Calls           []OpenCall `json:"calls,omitempty"`    // proposed, waiting or dispatched
-	Pending         []string   `json:"pending,omitempty"`  // requests
-	UnknownCalls    []string   `json:"unknown_calls,omitempty"`
-	Attempts        []string   `json:"attempts,omitempty"` // in flight
-	UnknownAttempts []string   `json:"unknown_attempts,omitempty"`
-	Retry           *Retry     `json:"retry,omitempty"`
-	Recoveries      int        `json:"recoveries,omitempty"` // of the open turn since its last settled step, or of its opening (REC-11)
-	LatestAssistant string     `json:"latest_assistant,omitempty"`
-	Usage           Usage      `json:"usage"`
+	Admitted        []Waiting     `json:"admitted,omitempty"` // in the order of admission
+	Calls           []OpenCall    `json:"calls,omitempty"`    // proposed, waiting or dispatched
+	Pending         []string      `json:"pending,omitempty"`  // requests
+	UnknownCalls    []string      `json:"unknown_calls,omitempty"`
+	Attempts        []string      `json:"attempts,omitempty"` // in flight
+	UnknownAttempts []string      `json:"unknown_attempts,omitempty"`
+	Process         *AgentProcess `json:"agent_process,omitempty"` // nil: none runs, or none is needed
+	AgentSession    string        `json:"agent_session,omitempty"` // the agent's own id of it (REC-12)
+	Retry           *Retry        `json:"retry,omitempty"`
+	Recoveries      int           `json:"recoveries,omitempty"` // of the open turn since its last settled step, or of its opening (REC-11)
+	LatestAssistant string        `json:"latest_assistant,omitempty"`
+	Usage           Usage         `json:"usage"`
 
 	Base       ExecutionState `json:"base"`
 	BaseSince  int64          `json:"base_since"`
@@ -85,6 +87,7 @@ type OpenCall struct {
 	ID      string    `json:"id"`
 	Effect  Effect    `json:"effect"`
 	State   CallState `json:"state"`
+	Attempt string    `json:"attempt,omitempty"` // that asked for it
 	Adopted string    `json:"adopted,omitempty"` // the state folder whose workers follow it (REC-10)
 
 	// Of an adopted call, for people: when it was dispatched, and when it was found still running.
@@ -92,7 +95,20 @@ type OpenCall struct {
 	AdoptedAt int64 `json:"adopted_at,omitempty"`
 }
 
+func (c OpenCall) isDispatched() bool { return c.State == CallIsDispatched }
+
 func (c OpenCall) isAdopted() bool { return c.Adopted != "" }
+
+// AgentProcess is a process of the session's agent that hasn't ended as far as is known.
+type AgentProcess struct {
+	ID        string `json:"id"`
+	Folder    string `json:"folder"`               // the state folder that keeps it
+	Opened    bool   `json:"opened,omitempty"`     // the agent's own session is open in it
+	Resumes   bool   `json:"resumes,omitempty"`    // it can go on with that session in another process
+	AdoptedAt int64  `json:"adopted_at,omitempty"` // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
+}
+
+func (p *AgentProcess) isAdopted() bool { return p != nil && p.AdoptedAt > 0 }
 
 // TurnOpen reports whether a turn is open.
 func (s *State) TurnOpen() bool { return s.Turn != nil && s.Turn.Open }
@@ -107,7 +123,13 @@ func (s *State) Steers() bool {
 
 // InFlight reports whether something is dispatched and not settled.
 func (s *State) InFlight() bool {
-	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, func(c OpenCall) bool { return c.State == CallIsDispatched })
+	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, OpenCall.isDispatched)
+}
+
+// acts reports whether something that is in flight does anything just now: an agent
+// that waits for a decision doesn't, although its attempt goes on.
+func (s *State) acts() bool {
+	return (len(s.Attempts) > 0 && len(s.Pending) == 0) || slices.ContainsFunc(s.Calls, OpenCall.isDispatched)
 }
 
 // Adopted are the calls that still run although the execution which dispatched
@@ -116,8 +138,15 @@ func (s *State) Adopted() []OpenCall {
 	return slices.DeleteFunc(slices.Clone(s.Calls), func(c OpenCall) bool { return !c.isAdopted() })
 }
 
-// Adopts reports whether there are any.
-func (s *State) Adopts() bool { return slices.ContainsFunc(s.Calls, OpenCall.isAdopted) }
+// Adopts reports whether there are any, or an attempt is adopted with its agent's process.
+func (s *State) Adopts() bool {
+	return s.Process.isAdopted() || slices.ContainsFunc(s.Calls, OpenCall.isAdopted)
+}
+
+// OfAttempt reports whether a call is one of the agent's own, which ends with the attempt in flight.
+func (s *State) OfAttempt(c OpenCall) bool {
+	return c.Attempt != "" && slices.Contains(s.Attempts, c.Attempt)
+}
 
 // work says whether the session has work (COO-2) and since when, or from when on.
 // It knows nothing of claims. at is 0 exactly if there is none.
@@ -151,7 +180,7 @@ func (s *State) base() ExecutionState {
 		return StateUncertain
 	case s.TurnOpen() && s.Interrupt != nil:
 		return StateStopping
-	case s.Adopts(): // its command runs, whether a worker is there or not
+	case s.Adopts() && s.acts(): // its command runs, whether a worker is there or not
 		return StateRunning
 	case s.TurnOpen() && s.Retry != nil:
 		return StateRetrying
@@ -193,7 +222,7 @@ func (s *State) Execution(c *Claim, now int64) (state ExecutionState, since int6
 		return s.Base, s.BaseSince
 	case c.Unconfirmed(now):
 		return StateUnconfirmed, c.ExpiresAt - c.LeaseMS
-	case s.Base == StateWaiting && !s.InFlight():
+	case s.Base == StateWaiting && !s.acts():
 		return s.Base, s.BaseSince
 	}
 	return StateRunning, c.ClaimedAt
@@ -289,7 +318,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
 			return errTurn("That turn isn't open.")
 		}
-		s.Calls = append(slices.Clone(s.Calls), OpenCall{ID: b.CallID, Effect: b.Effect, State: CallIsProposed})
+		s.Calls = append(slices.Clone(s.Calls), OpenCall{ID: b.CallID, Effect: b.Effect, State: CallIsProposed, Attempt: deref(b.AttemptID)})
 	case *InterruptRequested:
 		if !s.TurnOpen() {
 			return errTurn("No turn is open: there is nothing to stop.")
@@ -301,7 +330,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 			l := s.TurnLimits().Raise(b.Limits)
 			s.Limits = &l
 		}
-		if s.Blocked != nil && s.Blocked.Cause == BlockRecovery {
+		if s.Blocked != nil && s.Blocked.Cause.Lifted() {
 			s.Blocked, s.Recoveries = nil, 0
 		}
 	}
@@ -345,14 +374,26 @@ func (s *State) applyWork(body Body) {
 		s.Attempts, s.Retry = append(slices.Clone(s.Attempts), b.AttemptID), nil // this is the next try
 	case *AttemptSettled:
 		s.Attempts, s.Retry, s.Recoveries = drop(s.Attempts, b.AttemptID), nil, 0
+		s.leaveProcess()
 	case *AttemptFailed:
 		s.Attempts, s.Retry = drop(s.Attempts, b.AttemptID), b.Retry
+		s.leaveProcess()
 	case *AttemptUnknown:
 		s.Attempts = drop(s.Attempts, b.AttemptID)
+		s.leaveProcess()
 		s.UnknownAttempts = append(slices.Clone(s.UnknownAttempts), b.AttemptID)
 	case *AttemptResolved:
 		s.UnknownAttempts = drop(s.UnknownAttempts, b.AttemptID)
 		s.stay(b.Then)
+	}
+}
+
+// leaveProcess notes that nothing of an adopted process is in flight any more.
+func (s *State) leaveProcess() {
+	if s.Process.isAdopted() && len(s.Attempts) == 0 {
+		p := *s.Process
+		p.AdoptedAt = 0
+		s.Process = &p
 	}
 }
 
@@ -391,10 +432,33 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.Usage.InputTokens += b.Usage.InputTokens
 		s.Usage.OutputTokens += b.Usage.OutputTokens
 		s.Usage.CostUSD += b.Usage.CostUSD
-	case *StepRecovered:
-		if !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
-			s.Recoveries++ // before a turn is open, too: it may be the opening that fails
+	case *AgentStarted:
+		s.Process = &AgentProcess{ID: b.ProcessID, Folder: b.StateFolderID}
+	case *AgentOpened:
+		s.AgentSession = b.AgentSessionID
+		if s.Process != nil && s.Process.ID == b.ProcessID {
+			p := *s.Process
+			p.Opened, p.Resumes = true, b.Resumes
+			s.Process = &p
 		}
+	case *AgentEnded:
+		if s.Process != nil && s.Process.ID == b.ProcessID {
+			s.Process = nil
+		}
+	case *StepRecovered:
+		s.recovered(ev.Time, b)
+	}
+}
+
+func (s *State) recovered(at int64, b *StepRecovered) {
+	agent := s.Process != nil && slices.ContainsFunc(b.Attempts, func(a RecoveredAttempt) bool { return a.Became == AttemptIsAdopted })
+	if agent {
+		p := *s.Process
+		p.AdoptedAt = at
+		s.Process = &p
+	}
+	if !agent && !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
+		s.Recoveries++ // before a turn is open, too: it may be the opening that fails
 	}
 }
 
@@ -414,7 +478,7 @@ func (s *State) setCall(id string, to CallState) {
 	case i < 0:
 		return
 	case to == CallIsWaiting, to == CallIsDispatched:
-		calls[i] = OpenCall{ID: id, Effect: calls[i].Effect, State: to}
+		calls[i] = OpenCall{ID: id, Effect: calls[i].Effect, State: to, Attempt: calls[i].Attempt}
 	default:
 		calls = slices.Delete(calls, i, i+1)
 	}
@@ -430,7 +494,7 @@ func (s *State) adopt(at int64, b *CallAdopted) {
 	}
 	s.Calls = slices.Clone(s.Calls)
 	c := &s.Calls[i]
-	if *c = (OpenCall{ID: c.ID, Effect: c.Effect, State: c.State}); b.StateFolderID != "" {
+	if *c = (OpenCall{ID: c.ID, Effect: c.Effect, State: c.State, Attempt: c.Attempt}); b.StateFolderID != "" {
 		c.Adopted, c.Since, c.AdoptedAt = b.StateFolderID, b.Since, at
 	}
 }

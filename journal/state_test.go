@@ -250,7 +250,7 @@ func TestCall_AdoptedUntilItIsDispatchedAgain(t *testing.T) {
 	for name, end := range map[string]Body{"let go": &CallAdopted{CallID: "call_1"}, "dispatched again": &CallDispatched{CallID: "call_1", N: 2}} {
 		c := &Call{ID: "call_1", Effect: EffectRead, State: CallIsDispatched, N: 1}
 		s := story(t, created, admitted, started, promoted, &CallProposed{CallID: "call_1", TurnID: "trn_1", Effect: EffectRead}, sent, kept, &CallAdopted{CallID: "call_1", Since: 3, StateFolderID: "fld_1"})
-		if err := c.Apply(&Event{Time: 7}, adopted); err != nil || c.AdoptedAt != 7 || c.AdoptedBy != "fld_1" || !s.Adopts() || s.Adopted()[0] != (OpenCall{"call_1", EffectRead, CallIsDispatched, "fld_1", 3, 8000}) {
+		if err := c.Apply(&Event{Time: 7}, adopted); err != nil || c.AdoptedAt != 7 || c.AdoptedBy != "fld_1" || !s.Adopts() || s.Adopted()[0] != (OpenCall{ID: "call_1", Effect: EffectRead, State: CallIsDispatched, Adopted: "fld_1", Since: 3, AdoptedAt: 8000}) {
 			t.Fatalf("%+v, %+v, %v", c, s.Calls, err)
 		}
 		if err := c.Apply(&Event{Time: 9}, end); err != nil || c.AdoptedAt != 0 || c.AdoptedBy != "" {

@@ -127,6 +127,10 @@ func (a *agent) receive(line []byte) {
 func (a *agent) answer(m wire.Message) {
 	if fixed, ok := a.script.Answers[m.Method]; ok {
 		switch {
+		case fixed.AfterFile != "":
+			if awaitFile(a.closed, fixed.AfterFile) == nil {
+				a.usual(m)
+			}
 		case fixed.Hang:
 		case fixed.Error != nil:
 			a.write(errorLine(m.ID, *fixed.Error))
@@ -135,6 +139,11 @@ func (a *agent) answer(m wire.Message) {
 		}
 		return
 	}
+	a.usual(m)
+}
+
+// usual answers as an agent does of which the script says nothing special.
+func (a *agent) usual(m wire.Message) {
 	offered := a.script.can.SessionCapabilities
 	switch {
 	case m.Method == wire.MethodInitialize:

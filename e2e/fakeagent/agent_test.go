@@ -77,6 +77,31 @@ func TestAgent_FixedAnswers(t *testing.T) {
 	wantTold(t, told, "answer")
 }
 
+func TestAgent_AnswersAfterAFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `{"answers":{"session/new":{"after_file":"DIR/go"},"initialize":{"after_file":"DIR/log"}}}`)
+	a := w.start()
+	told, _ := a.until(a.send(wire.MethodInitialize, wire.InitializeParams{ProtocolVersion: 1}))
+	wantTold(t, told, "answer")
+	id := a.send(wire.MethodSessionNew, wire.SessionParams{Cwd: "/"})
+	tick := time.NewTicker(filePoll)
+	defer tick.Stop()
+	for !slices.Contains(w.log(), "received session/new") {
+		<-tick.C
+	}
+	select {
+	case r := <-a.out:
+		t.Errorf("it says %q already", tell(r))
+	default:
+	}
+	mustWrite(t, w.path("go"), "")
+	told, answer := a.until(id)
+	wantTold(t, told, "answer")
+	if r, err := wire.Decode[wire.NewSessionResult](answer.Result); err != nil || r.SessionID == "" {
+		t.Errorf("answered %s, %v", answer.Result, err)
+	}
+}
+
 func TestAgent_Opened(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"opened":[{"say":"ready {{session}}"},{"stop":"end_turn"}]}`)

@@ -19,7 +19,8 @@
 //	protocol_version  of that answer: 1
 //	session           members of the answers to session/new, load and resume: modes, …
 //	answers           method → {"result": …} or {"error": {…}} or {"hang": true}:
-//	                  answers that method so, whatever else is said here
+//	                  answers that method so, whatever else is said here; or
+//	                  {"after_file": PATH}: as else, but not before that exists
 //	opened            steps after session/new, load or resume was answered
 //	prompts           a list of {"match", "times", "on_cancel", "steps"}. A prompt gets
 //	                  the first of them whose match is a part of its text, and that was

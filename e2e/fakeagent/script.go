@@ -26,11 +26,12 @@ type script struct {
 	can wire.AgentCapabilities // Capabilities, read
 }
 
-// answer is a fixed one.
+// answer is a fixed one, or says how long the usual one takes.
 type answer struct {
-	Result json.RawMessage `json:"result"`
-	Error  *wire.Error     `json:"error"`
-	Hang   bool            `json:"hang"`
+	Result    json.RawMessage `json:"result"`
+	Error     *wire.Error     `json:"error"`
+	Hang      bool            `json:"hang"`
+	AfterFile string          `json:"after_file"`
 }
 
 // prompt is what is done for one.
