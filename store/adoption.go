@@ -57,7 +57,22 @@ func (l *locked) maySucceed(ctx context.Context, folder string) (bool, error) {
 			return false, err
 		}
 	}
+	if may, err := l.maySucceedAgent(ctx, folder); err != nil || !may {
+		return false, err
+	}
 	return true, l.carryOut(ctx)
+}
+
+// maySucceedAgent is the same for an attempt that was adopted with its agent's process.
+func (l *locked) maySucceedAgent(ctx context.Context, folder string) (bool, error) {
+	p := l.st.Process
+	if p == nil || p.AdoptedAt == 0 || p.Folder == folder {
+		return true, nil
+	}
+	if lives, err := folderLives(ctx, l.t, p.Folder, workerFresh.Milliseconds()); err != nil || lives {
+		return false, err
+	}
+	return true, l.loseAgent(ctx)
 }
 
 func (l *locked) forsake(ctx context.Context, c journal.OpenCall) error {
@@ -84,7 +99,8 @@ func (l *locked) othersMayAsk(ctx context.Context, c *journal.Claim, by string) 
 	}
 	var n int
 	err := l.t.get(ctx, &n, "SELECT count(*) FROM spool s JOIN call c ON c.id = s.call_id WHERE s.session_id = ? AND s.state_folder_id = ? AND c.state = 'dispatched' AND c.n = s.n", l.row.ID, c.StateFolderID)
-	if err != nil || n == 0 {
+	agent := l.st.Process != nil && l.st.Process.Folder == c.StateFolderID && len(l.st.Attempts) > 0
+	if err != nil || (n == 0 && !agent) {
 		return false, err
 	}
 	return folderLives(ctx, l.t, c.StateFolderID, c.LeaseMS)

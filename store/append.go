@@ -242,12 +242,9 @@ func (l *locked) encode(ctx context.Context, body journal.Body) ([]byte, error) 
 			}
 		}
 	}
-	if p, ok := body.(*journal.CallProposed); ok && len(p.Input) > journal.MaxField {
-		withRef, err := l.blobInput(ctx, *p)
-		if err != nil {
-			return nil, err
-		}
-		body = withRef
+	body, err := l.withInput(ctx, body)
+	if err != nil {
+		return nil, err
 	}
 	data, err := journal.Encode(body)
 	if err != nil {
@@ -279,8 +276,26 @@ func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 	return nil
 }
 
-func (l *locked) blobInput(ctx context.Context, p journal.CallProposed) (*journal.CallProposed, error) {
-	clean, err := l.t.w.s.clean.JSON(p.Input)
+// withInput moves the input of a call into a blob if it is long.
+func (l *locked) withInput(ctx context.Context, body journal.Body) (_ journal.Body, err error) {
+	switch b := body.(type) {
+	case *journal.CallProposed:
+		p := *b
+		p.Input, err = l.blobInput(ctx, b.Input)
+		return &p, err
+	case *journal.CallDescribed:
+		d := *b
+		d.Input, err = l.blobInput(ctx, b.Input)
+		return &d, err
+	}
+	return body, nil
+}
+
+func (l *locked) blobInput(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
+	if len(input) <= journal.MaxField {
+		return input, nil
+	}
+	clean, err := l.t.w.s.clean.JSON(input)
 	if err != nil {
 		return nil, fmt.Errorf("clean the input: %w", err)
 	}
@@ -288,8 +303,7 @@ func (l *locked) blobInput(ctx context.Context, p journal.CallProposed) (*journa
 	if err != nil {
 		return nil, err
 	}
-	p.Input, err = journal.Encode(ref)
-	return &p, err
+	return journal.Encode(ref)
 }
 
 func (l *locked) putBlob(ctx context.Context, s string) (journal.Text, error) {

@@ -303,6 +303,7 @@ type Append struct {
 	RulesVersion int64         // CAL-9: the rules that were evaluated; 0: none were
 	Retried      bool          // an earlier try may have committed (COO-10)
 	Spool        *Spool        // of a call that is dispatched, or whose output the drafts are
+	Agent        *AgentIO      // what was read of the agent's process, and what it is told
 }
 
 // ErrRulesChanged says that the rules are no longer those that were evaluated (CAL-9).
@@ -331,6 +332,9 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 			if out, err = appended(ctx, t, c.SessionID, a.Drafts); err != nil || out != nil {
 				return err
 			}
+			if done, err := told(ctx, t, a); err != nil || done {
+				return err
+			}
 		}
 		l, err := t.lockFenced(ctx, c, len(a.Drafts))
 		if err != nil {
@@ -349,6 +353,11 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 				return err
 			}
 		}
+		if a.Agent != nil {
+			if err := l.agentIO(ctx, *a.Agent); err != nil {
+				return err
+			}
+		}
 		if err := l.setPhase(ctx, c, a.Phase, a.Assistant); err != nil {
 			return err
 		}
@@ -364,10 +373,22 @@ func (l *locked) mayDispatch(a Append) error {
 	switch {
 	case a.RulesVersion != 0 && a.RulesVersion != l.row.RulesVersion:
 		return ErrRulesChanged
-	case interrupted(&l.st) == interruptedNow && slices.ContainsFunc(a.Drafts, func(d journal.Draft) bool { return d.Body.Kind() == journal.KindCallDispatched }):
+	case interrupted(&l.st) == interruptedNow && slices.ContainsFunc(a.Drafts, begins):
 		return ErrInterrupted
 	}
 	return nil
+}
+
+// begins reports whether a fact is about to start something. What an agent did by
+// itself has begun already, and is only told.
+func begins(d journal.Draft) bool {
+	switch b := d.Body.(type) {
+	case *journal.CallDispatched:
+		return b.AllowedBy.Type != journal.AllowedByAgent
+	case *journal.AttemptDispatched:
+		return true
+	}
+	return false
 }
 
 // appended finds the events of an append that had committed although its answer was lost.
@@ -511,10 +532,11 @@ func (s *Store) Release(ctx context.Context, c *journal.Claim, folded int64) (re
 // goesOnAlone reports that all that is dispatched may be dispatched again (CAL-4),
 // or runs on and was adopted (REC-10): nobody must hold the session for it.
 func goesOnAlone(st *journal.State) bool {
+	agent := st.Process != nil && st.Process.AdoptedAt > 0
 	for _, c := range st.Calls {
-		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect && c.Adopted == "" {
+		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect && c.Adopted == "" && (!agent || !st.OfAttempt(c)) {
 			return false
 		}
 	}
-	return len(st.Attempts) == 0
+	return len(st.Attempts) == 0 || agent
 }

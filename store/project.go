@@ -251,10 +251,13 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 	}
 	n, err := t.exec(ctx, "UPDATE call SET state = ?, n = ?, exit_code = ?, signal = ?, reason = ?, output_bytes = ?, dropped_bytes = ?, resolution = ?, allowed_by = ?, process = ?, dispatched_at = ?, ended_at = ?, since = ?, evidence = ?, feedback = ?, adopted_at = ?, adopted_by = ?, ran_ms = ? WHERE id = ? AND state = ?",
 		string(c.State), c.N, c.ExitCode, c.Signal, c.Reason, c.OutputBytes, c.DroppedBytes, resolution, allowed, process, c.DispatchedAt, c.EndedAt, c.Since, evidence, c.Feedback, c.AdoptedAt, c.AdoptedBy, c.RanMS, id, string(was))
-	if err != nil || n == 1 {
-		return err
+	if err == nil && n != 1 {
+		return journal.Errorf(journal.Conflict, "The call %s has moved on.", id).Typed("call-state")
 	}
-	return journal.Errorf(journal.Conflict, "The call %s has moved on.", id).Typed("call-state")
+	if d, ok := body.(*journal.CallDescribed); ok && err == nil {
+		_, err = t.exec(ctx, "UPDATE call SET input = ?, input_sha256 = ? WHERE id = ?", string(d.Input), d.InputSHA256, id)
+	}
+	return err
 }
 
 // mayDispatch refuses to dispatch a call that somebody was asked about and that

@@ -15,6 +15,9 @@ type Recovery struct {
 	Claim    journal.Claim
 	Evidence map[string][]journal.Evidence // by call
 	Found    map[string]Found              // by call: what its shim says, beside the evidence
+	// Agent says that the process of the session's agent runs, or has left something to
+	// be read: its attempt, and the calls that are the agent's own, are adopted with it.
+	Agent bool
 	// By is the state folder of who recovers. What still may run under the shims of
 	// another folder is left to that folder's workers while one of them lives: they
 	// alone can ask. "": whoever it is has asked.
@@ -30,9 +33,18 @@ type Found struct {
 
 // became is what the call of a lost execution becomes; "" if it stays as it is,
 // to be run again (CAL-4).
-func (r *Recovery) became(c journal.OpenCall) journal.CallState {
+func (r *Recovery) became(st *journal.State, c journal.OpenCall) journal.CallState {
 	if c.State != journal.CallIsDispatched {
 		return ""
+	}
+	if st.OfAttempt(c) {
+		switch {
+		case r.Agent:
+			return ""
+		case c.Effect == journal.EffectRead:
+			return journal.CallCancelled
+		}
+		return journal.CallIsUnknown
 	}
 	switch f := r.Found[c.ID]; {
 	case f.Adopted:
@@ -156,6 +168,7 @@ func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) erro
 	if err := l.deleteExpired(ctx, c); err != nil {
 		return err
 	}
+	r.Agent = r.Agent && l.st.Process != nil && l.st.Process.Folder == c.StateFolderID
 	superseded := c.AssistantMessageID != "" && c.AssistantMessageID != l.st.LatestAssistant
 	if c.Phase != journal.PhaseSafe && !superseded {
 		if err := l.stepRecovered(ctx, c, r); err != nil {
@@ -197,7 +210,7 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 		body.RecoveryMessageID = NewID("msg")
 	}
 	for _, call := range l.st.Calls {
-		if became := r.became(call); became != "" {
+		if became := r.became(&l.st, call); became != "" {
 			body.Calls = append(body.Calls, journal.RecoveredCall{CallID: call.ID, Became: became})
 		}
 	}
@@ -207,8 +220,11 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 			return err
 		}
 		became := journal.AttemptIsUnknown
-		if a.State == journal.AttemptIsPrepared {
+		switch {
+		case a.State == journal.AttemptIsPrepared:
 			became = journal.AttemptHasFailed
+		case r.Agent:
+			became = journal.AttemptIsAdopted
 		}
 		body.Attempts = append(body.Attempts, journal.RecoveredAttempt{AttemptID: id, Became: became})
 	}
@@ -223,15 +239,54 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 // unknown; what may be run again stays dispatched (CAL-4, CAL-5, REC-10).
 func (l *locked) lose(ctx context.Context, c *journal.Claim, r Recovery) error {
 	for _, call := range l.st.Calls {
+		if l.st.OfAttempt(call) {
+			continue
+		}
 		if err := l.loseCall(ctx, c, r, call); err != nil {
 			return err
 		}
 	}
+	if l.st.Process != nil && l.st.Process.AdoptedAt > 0 && r.Agent {
+		return nil
+	}
+	return l.loseAgent(ctx)
+}
+
+// loseAgent concludes what the session's agent had in flight, which nobody follows
+// any more.
+func (l *locked) loseAgent(ctx context.Context) error {
+	if err := l.loseAgentCalls(ctx); err != nil {
+		return err
+	}
 	return l.endAttempts(ctx)
 }
 
+// loseAgentCalls concludes the calls that are the agent's own when it is gone:
+// what it asked for did not run, and what it did is unknown.
+func (l *locked) loseAgentCalls(ctx context.Context) error {
+	const why = "the agent is gone"
+	for _, call := range l.st.Calls {
+		if !l.st.OfAttempt(call) {
+			continue
+		}
+		pending, err := requestsWhere(ctx, l.t, "call_id = ? AND state = 'pending'", call.ID)
+		if err != nil {
+			return err
+		}
+		for _, r := range pending {
+			if err := l.append(ctx, journal.Server(), &journal.PermissionCancelled{ID: r.ID, Reason: why}); err != nil {
+				return err
+			}
+		}
+		if err := l.endCall(ctx, call, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *locked) loseCall(ctx context.Context, c *journal.Claim, r Recovery, call journal.OpenCall) error {
-	switch r.became(call) {
+	switch r.became(&l.st, call) {
 	case "":
 		if call.Adopted != "" {
 			return l.letGo(ctx, call.ID)

@@ -305,8 +305,7 @@ type SessionQuery struct {
 // executionSQL is State.Execution in SQL, for filters; a test compares the two.
 const executionSQL = "CASE WHEN s.base IN ('closed', 'uncertain', 'stopping') OR c.session_id IS NULL THEN s.base " +
 	"WHEN c.expires_at - %s < c.lease_ms / 3 THEN 'unconfirmed' " +
-	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched')" +
-	" AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.session_id = s.id AND a.state IN ('prepared', 'dispatched', 'receiving')) THEN s.base ELSE 'running' END"
+	"WHEN s.base = 'waiting' AND NOT EXISTS (SELECT 1 FROM call k WHERE k.session_id = s.id AND k.state = 'dispatched') THEN s.base ELSE 'running' END"
 
 // needsRank is State.Group in SQL: the place in journal.Groups. The same test compares the two.
 const needsRank = "CASE WHEN s.needs IN ('reconcile', 'decision', 'blocked') THEN 0" +

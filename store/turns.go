@@ -89,7 +89,13 @@ func (l *locked) unknown(ctx context.Context, callID string, evidence []journal.
 	return l.append(ctx, journal.Server(), &journal.CallUnknown{CallID: callID, Since: c.DispatchedAt, Evidence: append(captured, evidence...)})
 }
 
+// endAttempts concludes the attempts in flight, which nobody follows any more, and
+// with them the process that they were sent to.
 func (l *locked) endAttempts(ctx context.Context) error {
+	process := l.st.Process
+	if len(l.st.Attempts) == 0 {
+		return nil
+	}
 	for _, id := range l.st.Attempts {
 		a, err := loadAttempt(ctx, l.t, id)
 		if err != nil {
@@ -103,12 +109,16 @@ func (l *locked) endAttempts(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if process == nil {
+		return nil
+	}
+	// It may go on where nobody looks: who keeps it ends it, as one that isn't the session's any more.
+	return l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: process.ID})
 }
 
 // Continue is a person's *continue* (PRO-6): the unfinished turn goes on first,
 // then the inputs. limits may raise bounds. Codes: not_found, conflict if
-// nothing is held or blocked by recoveries, or something is unknown; unprocessable.
+// nothing is held or blocked in a way that it lifts, or something is unknown; unprocessable.
 func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *journal.Limits) error {
 	if limits != nil {
 		if err := limits.Check(); err != nil {
@@ -120,7 +130,7 @@ func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *j
 		if err != nil {
 			return err
 		}
-		blocked := l.st.Blocked != nil && l.st.Blocked.Cause == journal.BlockRecovery
+		blocked := l.st.Blocked != nil && l.st.Blocked.Cause.Lifted()
 		switch {
 		case l.st.Unknowns() > 0:
 			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; that answer can continue the session.").Typed("outcome-unknown").With("state", l.st.Base)

@@ -8,7 +8,7 @@ import (
 // belonging are the tables whose rows belong to a session, with the check that
 // tells of rows whose session isn't there.
 func belonging() map[string]string {
-	out := map[string]string{"event": CheckState, "blob": CheckBlobs, "receipt": CheckReceipts, "claim": CheckClaims, "spool": CheckSpools}
+	out := map[string]string{"event": CheckState, "blob": CheckBlobs, "receipt": CheckReceipts, "claim": CheckClaims, "spool": CheckSpools, "agent_process": CheckSpools}
 	for _, p := range projectedTables {
 		out[p.name] = p.check
 	}

@@ -52,4 +52,7 @@ func (o *verification) compareAdopted(c *journal.Claim) {
 			o.v.fault(CheckClaims, "%s: the call %s is adopted by %s, and the claim is %s, of %s", o.id, call.ID, call.Adopted, c.Phase, c.StateFolderID)
 		}
 	}
+	if p := o.st.Process; p != nil && p.AdoptedAt > 0 && (c.Phase != journal.PhaseUncertain || c.StateFolderID != p.Folder) {
+		o.v.fault(CheckClaims, "%s: the agent's process %s is adopted by %s, and the claim is %s, of %s", o.id, p.ID, p.Folder, c.Phase, c.StateFolderID)
+	}
 }

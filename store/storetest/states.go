@@ -138,8 +138,8 @@ func (w *stateMaker) waiting() {
 	}
 	r = w.run()
 	MustAppend(w.t, w.s, r.Claim, "", &journal.AttemptPrepared{AttemptID: store.NewID("att"), TurnID: r.Turn})
-	w.ask(r)
-	w.is(journal.StateRunning, r.Session)
+	w.ask(r) // an agent that asks does nothing until it is answered, although its attempt goes on
+	w.is(journal.StateWaiting, r.Session)
 }
 
 // uncertain are those that were lost with something in the air.
