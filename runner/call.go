@@ -44,7 +44,7 @@ func (t *Turn) Call(ctx context.Context, in CallIntent) (*journal.Call, error) {
 		if err := t.present(); err != nil {
 			return nil, err
 		}
-		allowed, err := t.permit(ctx, c, in.Input)
+		allowed, err := t.permit(ctx, c, t.wish(in.Input))
 		if err != nil {
 			return nil, err
 		}

@@ -131,6 +131,9 @@ func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error)
 		}
 		return false, nil
 	}
+	if st.Adopts() || (st.Process != nil && len(st.Attempts) > 0) { // the agent's: its attempt goes on, or is ended, before anything else
+		return t.rejoinAgent(ctx, agent)
+	}
 	switch {
 	case st.TurnOpen() && st.Interrupt != nil:
 		return t.conclude(ctx, Result{}, ErrInterrupted)

@@ -22,12 +22,25 @@ const (
 	maxShown     = 16 << 10
 )
 
+// Wish is what a call would do, for rules and for who is asked.
+type Wish struct {
+	Resources  []policy.Resource
+	Permission string // that is asked for if no resource says which
+	Shown      string // the command, or what else says it best
+	Diff       string // of a file that it would change
+}
+
+// wish is what a command would do.
+func (t *Turn) wish(in Shell) Wish {
+	return Wish{Resources: boundedResources(in.Command, t.fold.State.Workspace), Permission: policy.PermissionShell, Shown: in.Command}
+}
+
 // permit decides whether a call may run: by the rules, by a person's answer, or
 // not at all. Nil without an error: the call was refused, and is settled.
 // ErrParked: a request waits for a person (PER-1). What was allowed when it was
 // asked is evaluated again here, when it is executed.
-func (t *Turn) permit(ctx context.Context, c *journal.Call, in Shell) (*journal.AllowedBy, error) {
-	resources := boundedResources(in.Command, t.fold.State.Workspace)
+func (t *Turn) permit(ctx context.Context, c *journal.Call, w Wish) (*journal.AllowedBy, error) {
+	resources := w.Resources
 	rules := make([]policy.Rule, 0, len(t.rules.Rules))
 	for _, r := range t.rules.Rules {
 		rules = append(rules, policy.Rule{Permission: r.Permission, Pattern: r.Pattern, Action: policy.Action(r.Action)})
@@ -46,9 +59,9 @@ func (t *Turn) permit(ctx context.Context, c *journal.Call, in Shell) (*journal.
 	}
 	groups := v.Asks
 	if len(groups) == 0 { // CAL-6: an unknown call's like always asks, whatever the rules allow
-		groups = []policy.AskGroup{{Permission: "shell", Resources: values(resources), AlwaysAsk: true}}
+		groups = []policy.AskGroup{{Permission: w.Permission, Resources: values(resources), AlwaysAsk: true}}
 	}
-	return t.answered(ctx, c, in, groups, repeated)
+	return t.answered(ctx, c, w, groups, repeated)
 }
 
 // boundedResources are what a command would touch; of one that touches too much
@@ -75,6 +88,25 @@ func boundedResources(command, workspace string) []policy.Resource {
 		return resources
 	}
 	return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
+}
+
+// CommandResources are what a command of an agent would touch.
+func CommandResources(command, workspace string) []policy.Resource {
+	return boundedResources(command, workspace)
+}
+
+// FileResource is a file that an agent would read or edit, where it really lies: a
+// path in the workspace, or what lies outside.
+func FileResource(permission, path, workspace string) policy.Resource {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(workspace, path)
+	}
+	resolved := realPath(path, 0)
+	rel, err := filepath.Rel(workspace, resolved)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(resolved), AlwaysAsk: true, Why: "it lies outside of the workspace"}
+	}
+	return policy.Resource{Permission: permission, Value: rel}
 }
 
 // encodedSize is what a value takes in an event: the bounds are on that (JRN-6).
@@ -275,7 +307,7 @@ func (t *Turn) supersede(callID string, keep []string, why string) []journal.Dra
 // answered matches what must be asked with what was answered. All of it allowed
 // by a person: the call may run. Something not asked yet: it is asked now, all
 // in one transaction.
-func (t *Turn) answered(ctx context.Context, c *journal.Call, in Shell, groups []policy.AskGroup, repeated bool) (*journal.AllowedBy, error) {
+func (t *Turn) answered(ctx context.Context, c *journal.Call, w Wish, groups []policy.AskGroup, repeated bool) (*journal.AllowedBy, error) {
 	var drafts []journal.Draft
 	by := journal.AllowedBy{Type: journal.AllowedByPerson}
 	var kept []string
@@ -283,7 +315,7 @@ func (t *Turn) answered(ctx context.Context, c *journal.Call, in Shell, groups [
 		digest := digestOf(c, t.fold.State.Workspace, g)
 		switch r := t.requestFor(c.ID, g.Permission, digest); {
 		case r == nil:
-			asked, err := t.ask(c, in, g, digest, repeated)
+			asked, err := t.ask(c, w, g, digest, repeated)
 			if err != nil {
 				return nil, err
 			}
@@ -326,6 +358,7 @@ type requestMetadata struct {
 	Tool         string `json:"tool"`
 	Command      string `json:"command"`
 	CommandBytes int    `json:"command_bytes"`
+	Diff         string `json:"diff,omitempty"`
 	Directory    string `json:"directory"`
 	RunsAs       string `json:"runs_as"`
 	Host         string `json:"host"`
@@ -334,9 +367,9 @@ type requestMetadata struct {
 	SameAs       bool   `json:"same_as_unknown"` // the same call has had an unknown outcome
 }
 
-func (t *Turn) ask(c *journal.Call, in Shell, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
+func (t *Turn) ask(c *journal.Call, w Wish, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
 	meta, err := journal.Encode(requestMetadata{
-		Tool: c.Tool, Command: cutEncoded(in.Command, maxShown), CommandBytes: len(in.Command), Directory: t.fold.State.Workspace,
+		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Directory: t.fold.State.Workspace,
 		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, SameAs: repeated,
 	})
 	if err != nil {

@@ -53,6 +53,7 @@ func (r *Runner) Sweep(ctx context.Context) {
 		r.log.Error("recoveries failed; they are tried again at the next sweep", slog.Int64("failed", failed))
 	}
 	r.sweepShims(ctx)
+	r.sweepAgents(ctx)
 	if ctx.Err() != nil { // the server stops
 		return
 	}
@@ -128,6 +129,9 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 			return unlessChanged(err)
 		}
 	}
+	if rec.Agent, err = r.agentLeft(ctx, c); err != nil {
+		return err
+	}
 	recovered, err := r.store.Recover(ctx, rec)
 	store.Crash("sweep.committed")
 	if recovered {
@@ -150,8 +154,8 @@ func (r *Runner) tookUp(rec *store.Recovery, calls []*journal.Call) {
 		}
 	}
 	r.log.Info("session taken up again", slog.String("session", rec.Claim.SessionID), slog.String("execution", rec.Claim.ExecutionID),
-		slog.Int("commands_that_go_on", goesOn), slog.Int("ended", ended), slog.Int("unknown", unknown))
-	if goesOn > 0 {
+		slog.Int("commands_that_go_on", goesOn), slog.Bool("agent_goes_on", rec.Agent), slog.Int("ended", ended), slog.Int("unknown", unknown))
+	if goesOn > 0 || rec.Agent {
 		r.follow(rec.Claim.SessionID)
 	}
 }

@@ -20,6 +20,9 @@ import (
 // stopGrace is how long a graceful stop lets running steps reach a boundary (COO-6).
 const stopGrace = 15 * time.Second
 
+// agentIdle is how long the process of an agent is kept that nobody needs.
+const agentIdle = 10 * time.Minute
+
 // Options say how a worker works.
 type Options struct {
 	Store         *store.Store
@@ -35,6 +38,7 @@ type Options struct {
 	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
 	Shims         *shim.Root    // of the same state folder
 	StopCommands  bool          // a graceful stop ends commands, instead of leaving them to their shims
+	AgentIdle     time.Duration // how long the process of an agent is kept that nobody needs; 0: 10 min
 	Orphan        time.Duration // how long a command goes on whose server doesn't come back; 0: 24 h
 	MaxOutput     int64         // bytes of a command's output that are kept; 0: 10 MiB
 	Secrets       []string      // masked in output (OWN-3)
@@ -81,6 +85,7 @@ func New(o Options) (*Runner, error) {
 		return nil, errors.New("--max-running and --sweep must be positive")
 	}
 	o.MaxOutput = cmp.Or(o.MaxOutput, journal.DefaultOutput)
+	o.AgentIdle = cmp.Or(o.AgentIdle, agentIdle)
 	o.Grace, o.RecoverGrace = cmp.Or(o.Grace, stopGrace), cmp.Or(o.RecoverGrace, recoverGrace)
 	host, err := os.Hostname()
 	if err != nil {
@@ -183,6 +188,7 @@ func (r *Runner) Stop() {
 			r.stopWork(ErrShutdown)
 		}
 		<-quiet
+		r.endIdleAgents()
 		r.loops.Wait()
 		r.stopWork(ErrShutdown)
 		r.stopKeeping()

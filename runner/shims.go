@@ -99,6 +99,9 @@ func (r *Runner) strays(ctx context.Context) (map[shim.ID]*stray, error) {
 	}
 	strays := map[shim.ID]*stray{}
 	for _, id := range ids {
+		if isAgent(id) {
+			continue
+		}
 		if letGo, ok := r.occupied.try(id.String()); ok {
 			strays[id] = &stray{letGo: letGo}
 		}
@@ -182,7 +185,7 @@ func (r *Runner) spools(ctx context.Context) ([]store.SpoolRow, error) {
 func (r *Runner) clear(ctx context.Context, id shim.ID, s *stray) error {
 	found, err := r.o.Shims.Find(id)
 	if err == nil && found.Running {
-		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer s.letGo(); r.endStray(ctx, id) })
+		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer s.letGo(); r.endStray(ctx, id, reasonStray) })
 		return nil
 	}
 	defer s.letGo()
@@ -210,19 +213,19 @@ const strayPatience = 30 * time.Second
 // endStray ends a command whose session was recovered without it, or whose
 // dispatch was never committed, and waits for its end. What takes longer the next
 // sweep meets again.
-func (r *Runner) endStray(ctx context.Context, id shim.ID) {
+func (r *Runner) endStray(ctx context.Context, id shim.ID, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, strayPatience)
 	defer cancel()
 	child, err := r.o.Shims.Attach(ctx, id)
 	if err == nil {
 		defer r.closeChild(child)
-		r.log.Info("end a command that belongs to no execution any more", slog.String("call", id.CallID))
-		if err = child.End(reasonStray, 0); err == nil {
+		r.log.Info("end what nobody needs any more", slog.String("child", id.CallID), slog.String("reason", reason))
+		if err = child.End(reason, 0); err == nil {
 			_, err = child.Follow(ctx, 0, func([]tool.Piece, int64) error { return nil })
 		}
 	}
 	if err != nil && !errors.Is(err, shim.ErrLost) && ctx.Err() == nil {
-		r.log.Warn("end a command that belongs to no execution any more", slog.String("call", id.CallID), slog.Any("error", err))
+		r.log.Warn("end what nobody needs any more", slog.String("child", id.CallID), slog.Any("error", err))
 	}
 }
 

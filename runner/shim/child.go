@@ -95,9 +95,15 @@ func (r *Root) dial(ctx context.Context, id ID) (net.Conn, error) {
 }
 
 // refusal is what a shim says no with.
-type refusal struct{ words string }
+type refusal struct {
+	words string
+	ended bool
+}
 
 func (r *refusal) Error() string { return r.words }
+
+// Is tells ErrEnded, which a shim says as long as it is there itself.
+func (r *refusal) Is(target error) bool { return r.ended && target == ErrEnded }
 
 // ask makes one request on a connection of its own, body following it, and takes
 // the answer. The connection is the caller's to close if it isn't nil.
@@ -123,7 +129,7 @@ func (r *Root) ask(ctx context.Context, id ID, req request, body []byte) (net.Co
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err == nil && got.Error != "":
-		err = &refusal{got.Error}
+		err = &refusal{got.Error, got.Ended}
 	}
 	return conn, got, err
 }

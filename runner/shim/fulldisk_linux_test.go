@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -105,4 +106,33 @@ func TestShim_FullDiskAtItsRecord(t *testing.T) {
 	limitFiles(t, c.shim.Pid, unix.RLIM_INFINITY)
 	exit, _ := mustFollow(t, c)
 	wantExit(t, exit, 3)
+}
+
+// proves COO-10: whoever writes to a command that has ended is told so also while its
+// shim still waits for room to record that.
+func TestWrite_TellsThatTheCommandHasEnded(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "exit 0")
+	s.Stdin = true
+	c := mustPrepare(t, r, s)
+	limitFiles(t, c.shim.Pid, 0)
+	if err := c.Go(); err != nil {
+		t.Fatal(err)
+	}
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	deadline := time.After(patience)
+	for err := error(nil); !errors.Is(err, ErrEnded); { // before, the frame finds no room
+		select {
+		case <-again.C:
+			err = c.Write(t.Context(), 1, []byte("x\n"))
+		case <-deadline:
+			t.Fatalf("waited in vain: %v", err)
+		}
+	}
+	if found, err := r.Find(c.ID()); err != nil || !found.Running {
+		t.Errorf("got %+v, %v, want a shim that waits", found, err)
+	}
+	limitFiles(t, c.shim.Pid, unix.RLIM_INFINITY)
+	wantExit(t, awaitExit(t, follow(t.Context(), c, 0, newKept())), 0)
 }

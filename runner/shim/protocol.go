@@ -34,6 +34,7 @@ type order struct {
 // answer is what a shim says, at birth and on its socket.
 type answer struct {
 	Error   string        `json:"error,omitempty"`
+	Ended   bool          `json:"ended,omitempty"` // with Error: it is ErrEnded
 	Process *tool.Process `json:"process,omitempty"`
 	Gone    bool          `json:"gone,omitempty"`
 	Status  *Status       `json:"status,omitempty"`

@@ -95,7 +95,7 @@ func words(err error) answer {
 	if err == nil {
 		return answer{}
 	}
-	return answer{Error: err.Error()}
+	return answer{Error: err.Error(), Ended: errors.Is(err, ErrEnded)}
 }
 
 // tell says each time that the spool has grown, until the client leaves. One that

@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner/shim"
+	"holdfast/runner/tool"
+	"holdfast/store"
+)
+
+// agentPrefix is that of the ids of agents' processes.
+const agentPrefix = "prc_"
+
+// reasonIdle is why a process of an agent was ended that nobody needed for a while.
+const reasonIdle = "it was not needed for a while"
+
+func isAgent(id shim.ID) bool { return strings.HasPrefix(id.CallID, agentPrefix) }
+
+// agentLeft reports whether the process of a lost execution's agent runs here, or
+// has left something that nobody has read: then whoever claims next reads on, and
+// concludes from what is there. What isn't known can't begin afterwards.
+func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (bool, error) {
+	if c.StateFolderID != r.o.StateFolderID {
+		return false, nil
+	}
+	p, err := r.store.CurrentAgent(ctx, c.SessionID)
+	if err != nil || p == nil || p.StateFolderID != r.o.StateFolderID {
+		return false, err
+	}
+	id := processName(p.ID)
+	found, err := r.o.Shims.Bury(id)
+	if err != nil || found.Running || found.Exit != nil {
+		return err == nil, err
+	}
+	unread := false
+	err = r.o.Shims.Read(ctx, id, p.ReadTo, func([]tool.Piece, int64) error { unread = true; return nil })
+	return unread, err
+}
+
+// sweepAgents ends the processes of agents that nobody needs, and clears away what
+// has ended: those of sessions that another host runs now, those that another
+// process has followed, and those that were idle for too long.
+func (r *Runner) sweepAgents(ctx context.Context) { r.tidyAgents(ctx, r.o.AgentIdle) }
+
+// endIdleAgents ends those that nothing needs now: nobody is there to need them
+// until the next start, which makes new ones.
+func (r *Runner) endIdleAgents() { r.tidyAgents(r.work, 0) }
+
+func (r *Runner) tidyAgents(ctx context.Context, idle time.Duration) {
+	here, err := r.o.Shims.List()
+	if err != nil {
+		r.log.Warn("look for agents that nobody needs", slog.Any("error", err))
+		return
+	}
+	unknown := map[shim.ID]bool{}
+	for _, id := range here {
+		if isAgent(id) {
+			unknown[id] = true
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	after := ""
+	for ctx.Err() == nil {
+		page, now, err := r.store.AgentProcesses(ctx, r.o.StateFolderID, after, sweepBatch)
+		if err != nil {
+			r.log.Warn("look for agents that nobody needs", slog.Any("error", err))
+			return
+		}
+		for _, row := range page {
+			delete(unknown, processName(row.ID))
+			r.tidyAgent(ctx, row, now, idle)
+			after = row.ID
+		}
+		if len(page) < sweepBatch {
+			break
+		}
+	}
+	for id := range unknown { // its start was never committed
+		r.clearAgent(ctx, id, nil)
+	}
+}
+
+func (r *Runner) tidyAgent(ctx context.Context, row store.AgentProcessRow, now int64, most time.Duration) {
+	idle := time.Duration(now-row.UsedAt) * time.Millisecond
+	if row.Busy || (row.Claimed && row.Current) || (row.Current && idle < most) {
+		return
+	}
+	r.clearAgent(ctx, processName(row.ID), &row)
+}
+
+// clearAgent ends a process, or clears away what is left of one. Its name is taken
+// meanwhile, as whoever starts one takes it.
+func (r *Runner) clearAgent(ctx context.Context, id shim.ID, row *store.AgentProcessRow) {
+	letGo, ok := r.occupied.try(id.String())
+	if !ok {
+		return
+	}
+	found, err := r.o.Shims.Find(id)
+	if err == nil && found.Running {
+		reason := reasonStray
+		if row != nil && row.Current {
+			reason = reasonIdle
+		}
+		r.spawn(&r.loops, "end of "+id.String(), func() { defer r.kickSweep(); defer letGo(); r.endStray(ctx, id, reason) })
+		return
+	}
+	defer letGo()
+	if err == nil && row != nil {
+		err = r.store.ForgetAgentProcess(ctx, *row)
+	}
+	if err == nil {
+		err = r.o.Shims.Remove(id)
+	}
+	if err != nil && ctx.Err() == nil {
+		r.log.Warn("clear away an agent's process", slog.String("process", id.CallID), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,193 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast/journal"
+	"holdfast/store"
+)
+
+// What follows is for agents that work in a process of their own, which acts by
+// itself: they journal what it does, and let rules and people answer what it asks.
+
+// Said makes a fact of what the agent said or did.
+func Said(body journal.Body) journal.Draft { return draft(journal.Agent(), body) }
+
+// Seen makes a fact of what the server itself saw or did.
+func Seen(body journal.Body) journal.Draft { return draft(journal.Server(), body) }
+
+// NewID gives a new id with a prefix of semantics §0.
+func NewID(prefix string) string { return store.NewID(prefix) }
+
+// State is the session as folded so far. It is not to be changed.
+func (t *Turn) State() *journal.State { return &t.fold.State }
+
+// Attempt is the one in flight, or "".
+func (t *Turn) Attempt() string {
+	if a := t.fold.State.Attempts; len(a) > 0 {
+		return a[0]
+	}
+	return ""
+}
+
+// Told is the seq up to which the agent has been told what happened: the cut-off
+// of its last attempt in this chain of turns. 0: there was none.
+func (t *Turn) Told() int64 { return t.fold.Told }
+
+// Sent is the last attempt in this chain of turns.
+func (t *Turn) Sent() journal.Sent { return t.fold.Sent }
+
+// Seq is that of the last event folded.
+func (t *Turn) Seq() int64 { return t.fold.Seq }
+
+// CallByID gives a call of this turn and those that it continues, or nil.
+func (t *Turn) CallByID(id string) *journal.Call {
+	c := t.fold.Call(id)
+	if c == nil {
+		return nil
+	}
+	copied := *c
+	return &copied
+}
+
+// Calls gives the calls of an attempt, in the order in which they were proposed.
+func (t *Turn) Calls(attempt string) []journal.Call {
+	var out []journal.Call
+	for _, c := range t.fold.Calls {
+		if c.AttemptID == attempt {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// OutputBytes tells how much of a call's output is in the journal.
+func (t *Turn) OutputBytes(ctx context.Context, callID string) (int64, error) {
+	return t.r.store.OutputBytes(context.WithoutCancel(ctx), callID)
+}
+
+// Record journals facts that come from no process.
+func (t *Turn) Record(ctx context.Context, drafts ...journal.Draft) error {
+	return t.append(ctx, store.Append{Drafts: drafts})
+}
+
+// RecordIn is Record, after which the claim is in a phase (LEA-7).
+func (t *Turn) RecordIn(ctx context.Context, phase journal.Phase, drafts ...journal.Draft) error {
+	return t.append(ctx, store.Append{Drafts: drafts, Phase: phase})
+}
+
+// Requests gives the ids of a call's requests that wait for an answer.
+func (t *Turn) Requests(callID string) []string {
+	var out []string
+	for _, r := range t.fold.Requests(callID) {
+		if r.State == journal.RequestPending {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+// Verdicts gives the calls of the session's last attempt, of whatever turn, whose
+// outcome was unknown, as people resolved them. Nothing is sent before that (CAL-6),
+// so the agent hasn't been told.
+func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
+	return t.r.store.Verdicts(context.WithoutCancel(ctx), t.run.session)
+}
+
+// Refresh folds what others have committed: answers, interrupts.
+func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }
+
+// Woken tells that somebody may have committed something.
+func (t *Turn) Woken() <-chan struct{} { return t.run.poked }
+
+// Streamed gives what was streamed of a message, and whether it was said whole.
+func (t *Turn) Streamed(ctx context.Context, messageID string) (text string, whole bool, err error) {
+	return t.r.store.Streamed(context.WithoutCancel(ctx), t.run.session, messageID)
+}
+
+// Heed gives a context that ends when a person interrupts the turn, the lease is
+// lost or the server stops; its cause tells. stop when nothing is executed any more.
+func (t *Turn) Heed(ctx context.Context) (heeding context.Context, stop func()) {
+	heeding, cancel := context.WithCancelCause(ctx)
+	t.run.executing(cancel)
+	return heeding, func() {
+		t.run.executing(nil)
+		cancel(nil)
+	}
+}
+
+// Detached is what an agent returns if its process is to be left to its shim for
+// the reason for which the run ends; nil: it isn't.
+func (t *Turn) Detached(cause error) error {
+	if errors.Is(cause, ErrShutdown) && !t.r.o.StopCommands {
+		return errDetached
+	}
+	return nil
+}
+
+// Stops reports whether the server is stopping: nothing is begun any more.
+func (t *Turn) Stops() bool { return t.r.stops() }
+
+// Permission is what rules and people have decided of a call.
+type Permission struct {
+	Allowed *journal.AllowedBy // it may run
+	Waits   bool               // somebody is asked; neither: it was refused, and is settled
+	Rules   int64              // the version of the rules, for its dispatch (CAL-9)
+}
+
+// Permit decides whether a call may run; asking again is the same answer, or the
+// one that has come since. See permit.
+func (t *Turn) Permit(ctx context.Context, callID string, w Wish) (Permission, error) {
+	c := t.fold.Call(callID)
+	if c == nil {
+		return Permission{}, fmt.Errorf("the call %s is in no open turn", callID)
+	}
+	if c.State != journal.CallIsProposed && c.State != journal.CallIsWaiting && !c.Announced() {
+		return Permission{}, nil
+	}
+	by, err := t.permit(ctx, c, w)
+	if errors.Is(err, ErrParked) {
+		return Permission{Waits: true}, nil
+	}
+	return Permission{Allowed: by, Rules: t.rules.Version}, err
+}
+
+// readRules reads the rules again after store.ErrRulesChanged.
+func (t *Turn) readRules(ctx context.Context) error {
+	_, rules, err := t.r.store.Fold(context.WithoutCancel(ctx), t.run.session)
+	if err == nil {
+		t.rules = rules
+	}
+	return err
+}
+
+// RulesChanged reports whether an error says that the rules aren't those that were
+// evaluated (CAL-9). They have been read again: the call is to be permitted anew.
+func (t *Turn) RulesChanged(ctx context.Context, err error) (bool, error) {
+	if !errors.Is(err, store.ErrRulesChanged) {
+		return false, err
+	}
+	return true, t.readRules(ctx)
+}
+
+// rejoinAgent lets the agent go on with an attempt that has outlived its execution.
+func (t *Turn) rejoinAgent(ctx context.Context, agent Agent) (released bool, err error) {
+	if agent == nil {
+		return false, fmt.Errorf("the agent %s isn't here any more, and its process is", t.fold.State.Agent)
+	}
+	result, err := agent.Run(t.run.ctx, t)
+	return t.conclude(ctx, result, err)
+}
+
+// Waits gives the place of a run that waits for a person to who can use it, or
+// takes one again (COO-3). What goes on meanwhile isn't held up for want of one.
+func (t *Turn) Waits(waiting bool) {
+	r := t.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t.run.extra = waiting; waiting {
+		r.fill()
+	}
+}
