@@ -1,0 +1,148 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// errEnded says that the agent's process has ended: what it had written was heard.
+var errEnded = errors.New("the agent's process has ended")
+
+// conn makes messages of what a process writes, and knows the place of each in the
+// process's spool.
+type conn struct {
+	p     *runner.Process
+	lines wire.Lines
+	skip  int64   // bytes of standard output that are still to be passed over: they are in the journal
+	base  int64   // bytes of standard output before what lines was fed
+	marks []place // where the spool stands in the stream, the last committed first
+	read  int64   // bytes of standard output so far
+	fault string  // the last words on standard error
+	ended *runner.Heard
+	why   string // it was ended by us
+}
+
+// place is an offset of the spool, and how much standard output comes before it.
+type place struct{ bytes, offset int64 }
+
+func newConn(p *runner.Process, maxLine int) *conn {
+	offset, skip := p.At()
+	return &conn{p: p, lines: wire.Lines{Max: maxLine}, skip: skip, base: skip, marks: []place{{0, offset}}}
+}
+
+// take adds what was heard, and gives the lines that are whole now. errEnded: there
+// will be no more.
+func (c *conn) take(h runner.Heard) ([]wire.Line, error) {
+	if h.Ended {
+		c.ended = &h
+		return nil, errEnded
+	}
+	var lines []wire.Line
+	for _, piece := range h.Pieces {
+		text := piece.Text
+		if piece.Stream != "stdout" {
+			c.fault = tail(c.fault + text)
+			continue
+		}
+		c.read += int64(len(text))
+		if n := min(c.skip, int64(len(text))); n > 0 {
+			c.skip -= n
+			text = text[n:]
+		}
+		more, err := c.lines.Feed([]byte(text))
+		lines = append(lines, more...)
+		if err != nil {
+			return lines, fmt.Errorf("read what the agent says: %w", err)
+		}
+	}
+	c.marks = append(c.marks, place{c.read, h.Next})
+	return lines, nil
+}
+
+// at gives the place behind a line, or behind all lines so far if it is nil.
+func (c *conn) at(line *wire.Line) (readTo, skip int64) {
+	end := c.lines.Consumed()
+	if line != nil {
+		end = line.End
+	}
+	end += c.base
+	i := 0
+	for i+1 < len(c.marks) && c.marks[i+1].bytes <= end {
+		i++
+	}
+	return c.marks[i].offset, end - c.marks[i].bytes
+}
+
+// forget drops the places before the one that was committed.
+func (c *conn) forget(readTo int64) {
+	for len(c.marks) > 1 && c.marks[1].offset <= readTo {
+		c.marks = c.marks[1:]
+	}
+}
+
+// commit journals what was made of the lines up to a place.
+func (c *conn) commit(ctx context.Context, line *wire.Line, a runner.Commit) error {
+	a.ReadTo, a.Skip = c.at(line)
+	if err := c.p.Commit(ctx, a); err != nil {
+		return err
+	}
+	c.forget(a.ReadTo)
+	return nil
+}
+
+// say commits what the process is told, without having read any further.
+func (c *conn) say(ctx context.Context, a runner.Commit) error {
+	a.ReadTo, a.Skip = c.p.At()
+	return c.p.Commit(ctx, a)
+}
+
+// next is the number of the frame that comes next, and so the id of a request in it.
+func (c *conn) next() int64 { return c.p.Told() + 1 }
+
+// end is the fact of how the process ended.
+func (c *conn) end() *journal.AgentEnded {
+	e := c.p.Ended(c.ended)
+	if c.why != "" {
+		e.Reason = c.why
+	}
+	return e
+}
+
+// words say how the process ended, for people, and what follows from that.
+func (c *conn) words(follows string) string {
+	e := c.end()
+	what := "The agent's process is gone, and nobody saw how it ended."
+	switch {
+	case e.Reason != "":
+		what = "The agent's process was ended: " + e.Reason + "."
+	case e.Signal != "":
+		what = "The agent's process was ended by " + e.Signal + "."
+	case e.ExitCode != nil:
+		what = fmt.Sprintf("The agent's process ended with exit code %d.", *e.ExitCode)
+	}
+	what += follows
+	if last := strings.TrimSpace(c.fault); last != "" {
+		what += " Its last words: " + last
+	}
+	return what
+}
+
+// lastWords is how much of standard error is kept for people.
+const lastWords = 600
+
+func tail(s string) string {
+	if len(s) <= 2*lastWords {
+		return s
+	}
+	s = s[len(s)-lastWords:]
+	for s != "" && s[0]&0xC0 == 0x80 { // within a character
+		s = s[1:]
+	}
+	return s
+}

@@ -1,0 +1,215 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// leave makes of an error what the run ends with. A process that is to go on does.
+func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result, error) {
+	cause := context.Cause(heeding)
+	switch {
+	case errors.Is(err, errEnded):
+		return s.died(ctx)
+	case cause == nil && errors.Is(err, runner.ErrInterrupted):
+		cause = err
+	case cause == nil:
+		return s.broken(ctx, err)
+	}
+	if out := s.t.Detached(cause); out != nil {
+		return runner.Result{}, out
+	}
+	if errors.Is(cause, runner.ErrLeaseLost) {
+		s.conn.p.End("its server lost the session")
+		return runner.Result{}, cause
+	}
+	return s.cancel(ctx, cause)
+}
+
+// broken ends a process with which nothing can be done any more. What went wrong
+// with the journal itself is the drain's.
+func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
+	var refused *refusedError
+	reason := "it can't be worked with"
+	switch {
+	case errors.As(err, &refused):
+	case errors.Is(err, errLate):
+		reason = "it did not open a session in time"
+	case errors.Is(err, wire.ErrLineTooLong):
+		reason = "it sent a line that is too long"
+	default:
+		return runner.Result{}, err
+	}
+	s.end(ctx, reason)
+	if refused == nil {
+		return s.died(ctx)
+	}
+	if refused.signIn {
+		return runner.Result{Parked: true}, s.t.Record(ctx, runner.Seen(s.conn.end()), needsSignIn(refused.words))
+	}
+	if err := s.gone(ctx); err != nil {
+		return runner.Result{}, err
+	}
+	return runner.Result{Failed: refused.words}, nil
+}
+
+// needsSignIn parks the session until a person says that the agent is signed in.
+func needsSignIn(words string) journal.Draft {
+	return runner.Seen(&journal.SessionBlocked{Cause: journal.BlockSignIn, Detail: journal.Cut(words, 2000), UnblockedBy: "continue, once the agent is signed in"})
+}
+
+// cancel ends the turn as acp.md has it: the agent is told, and must answer; else
+// its process is ended, and what it did is unknown.
+func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	if s.t.Attempt() == "" {
+		return runner.Result{}, cause // it is idle, or hasn't been told anything
+	}
+	frame, err := wire.Notify(wire.MethodSessionCancel, wire.CancelParams{SessionID: s.t.State().AgentSession})
+	if err != nil {
+		return runner.Result{}, err
+	}
+	s.cancels = true
+	leaves := s.mayLeave() || errors.Is(cause, runner.ErrShutdown)
+	if err := s.conn.say(ctx, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err != nil {
+		return runner.Result{}, err
+	}
+	reason := "it did not stop when it was asked to"
+	switch err := s.until(ctx, s.a.o.CancelWithin); {
+	case err == nil && !leaves:
+		return runner.Result{}, cause
+	case err == nil:
+		reason = "it was stopped"
+	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong):
+		return runner.Result{}, err
+	}
+	s.end(ctx, reason)
+	conclude := s.gone
+	if s.result == nil {
+		conclude = s.lose
+	}
+	if err := conclude(ctx); err != nil {
+		return runner.Result{}, err
+	}
+	return runner.Result{}, cause
+}
+
+// mayLeave reports whether a command runs that could leave something behind although
+// the agent has ended it. Only the end of the agent's process ends that, too; one that
+// could not go on in another is left.
+func (s *session) mayLeave() bool {
+	if p := s.t.State().Process; p == nil || !p.Resumes {
+		return false
+	}
+	return slices.ContainsFunc(s.t.Calls(s.t.Attempt()), func(c journal.Call) bool {
+		return c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect
+	})
+}
+
+// end ends the process: its stdin first, which agents take as the sign to leave in
+// order, then all of it.
+func (s *session) end(ctx context.Context, reason string) {
+	ctx = context.WithoutCancel(ctx)
+	if s.conn.ended != nil {
+		return
+	}
+	s.ending, s.conn.why = true, reason
+	s.conn.p.CloseStdin(ctx)
+	if s.untilEnd(ctx, s.a.o.ExitWithin) {
+		return
+	}
+	s.conn.p.End(reason)
+	s.untilEnd(ctx, killWithin)
+}
+
+// killWithin bounds the wait for a process that was killed, which can't be told that
+// it takes too long.
+const killWithin = 15 * time.Second
+
+// untilEnd journals what the process still says until it has ended; false: it took
+// too long, or what it says can't be journalled any more.
+func (s *session) untilEnd(ctx context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithTimeoutCause(ctx, d, errLate)
+	defer cancel()
+	for {
+		lines, err := s.hear(ctx)
+		if s.rest(ctx, lines) != nil {
+			return false
+		}
+		if err != nil && !errors.Is(err, wire.ErrLineTooLong) { // what comes behind such a line is passed over
+			return errors.Is(err, errEnded)
+		}
+	}
+}
+
+const nothingSent = " Nothing was sent."
+
+// died records that the process has ended in the middle: what it did is unknown, and
+// is never asked for again by itself.
+func (s *session) died(ctx context.Context) (runner.Result, error) {
+	if err := s.rest(context.WithoutCancel(ctx), nil); err != nil {
+		return runner.Result{}, err
+	}
+	if s.result != nil { // it had answered before
+		return *s.result, s.gone(ctx)
+	}
+	if s.t.Attempt() == "" {
+		if err := s.gone(ctx); err != nil {
+			return runner.Result{}, err
+		}
+		return runner.Result{Failed: s.conn.words(nothingSent)}, nil
+	}
+	if s.conn.p.Missed(s.t.Sent().Request) {
+		words := s.conn.words(nothingSent)
+		err := s.t.RecordIn(ctx, journal.PhaseSafe, runner.Seen(&journal.AttemptFailed{AttemptID: s.t.Attempt(), Error: words}), runner.Seen(s.conn.end()))
+		return runner.Result{Failed: words}, err
+	}
+	if err := s.lose(ctx); err != nil {
+		return runner.Result{}, err
+	}
+	return runner.Result{Parked: true}, nil
+}
+
+// lose says of what is in flight that nobody knows how it ended.
+func (s *session) lose(ctx context.Context) error {
+	s.spill()
+	drafts := s.drafts
+	s.drafts = nil
+	attempt := s.t.Attempt()
+	for _, c := range s.t.Calls(attempt) {
+		drafts = append(drafts, s.loseCall(&c)...)
+	}
+	drafts = append(drafts,
+		runner.Seen(&journal.AttemptUnknown{AttemptID: attempt}),
+		runner.Seen(s.conn.end()))
+	return s.t.RecordIn(ctx, journal.PhaseSafe, drafts...)
+}
+
+// loseCall concludes a call of an agent that is gone: what waited for an answer did
+// not run.
+func (s *session) loseCall(c *journal.Call) []journal.Draft {
+	const why = "the agent is gone"
+	var out []journal.Draft
+	for _, r := range s.t.Requests(c.ID) {
+		out = append(out, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: why}))
+	}
+	switch {
+	case !c.Open():
+	case c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect:
+		out = append(out, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "process", Text: s.conn.words("")}}}))
+	default:
+		out = append(out, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: c.OutputBytes}))
+	}
+	return out
+}
+
+// gone records the end of a process with which nothing was in flight.
+func (s *session) gone(ctx context.Context) error {
+	return s.t.Record(ctx, runner.Seen(s.conn.end()))
+}

@@ -1,0 +1,536 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// session is the work on one turn.
+type session struct {
+	a    *Agent
+	t    *runner.Turn
+	conn *conn
+
+	msgs   map[string]*message  // by id: those that were heard of here
+	last   *message             // to which the next piece is added
+	tools  map[string]*toolCall // by the agent's id
+	drafts []journal.Draft      // of the lines that are read and not committed
+	frames [][]byte
+	asks   []runner.Ask
+	held   []wire.Line    // that are read and not yet made facts: see undecided
+	result *runner.Result // the prompt was answered
+
+	asking   map[string]bool // tool calls that ask for permission in the lines that are being read
+	proposed int             // calls that the drafts propose
+	received bool            // the drafts say that something came back
+	cancels  bool            // the agent was told to stop
+	ending   bool            // it is told nothing any more
+}
+
+func newSession(a *Agent, t *runner.Turn, p *runner.Process) *session {
+	return &session{a: a, t: t, conn: newConn(p, a.o.MaxLine), msgs: map[string]*message{}, tools: map[string]*toolCall{}, asking: map[string]bool{}}
+}
+
+// hear waits for what the process writes next.
+func (s *session) hear(ctx context.Context) ([]wire.Line, error) {
+	select {
+	case h, ok := <-s.conn.p.Heard():
+		if !ok {
+			return nil, errEnded
+		}
+		return s.conn.take(h)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// errLate says that the agent took too long.
+var errLate = errors.New("the agent did not answer in time")
+
+// open brings the agent's own session into the process, unless it is there. It
+// commits nothing that it reads before that is done: whoever comes after a restart
+// reads it again.
+func (s *session) open(ctx context.Context) error {
+	if p := s.t.State().Process; p != nil && p.Opened {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.a.o.OpenWithin, errLate)
+	defer cancel()
+	o := opening{s: s}
+	for {
+		lines, err := s.hear(ctx)
+		for i := range lines {
+			if done, err := o.line(ctx, &lines[i]); done || err != nil {
+				if err == nil {
+					err = s.rest(ctx, lines[i+1:])
+				}
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// opening is the way to an open session: initialize, then one of three requests.
+type opening struct {
+	s      *session
+	init   wire.InitializeResult
+	how    journal.AgentOpening
+	strays string // what isn't ACP
+}
+
+// refusedError is what the agent answered, which its turn fails with.
+type refusedError struct {
+	words  string
+	signIn bool // it goes on once somebody has signed the agent in
+}
+
+func (e *refusedError) Error() string { return e.words }
+
+func (o *opening) line(ctx context.Context, line *wire.Line) (done bool, err error) {
+	m, stray := wire.Parse(line.Bytes)
+	switch {
+	case stray != nil: // shown if nothing better comes
+		o.strays = tail(o.strays + wire.Excerpt(line.Bytes) + "\n")
+		o.s.conn.fault = o.strays
+	case m.Kind != wire.KindResponse:
+		return false, nil // news of a session that is loaded, which the journal has; or what can't be asked yet
+	case m.ID == wire.NumberID(1):
+		return false, o.initialized(ctx, m)
+	case m.ID == wire.NumberID(2):
+		return true, o.opened(ctx, line, m)
+	}
+	return false, nil
+}
+
+func (o *opening) initialized(ctx context.Context, m wire.Message) error {
+	if m.Err != nil {
+		return &refusedError{words: fmt.Sprintf("The agent could not begin: %s. Nothing was sent.", words(m.Err))}
+	}
+	var err error
+	if o.init, err = wire.Decode[wire.InitializeResult](m.Result); err != nil {
+		return &refusedError{words: "The agent's first answer can't be read: " + err.Error() + ". Nothing was sent."}
+	}
+	if o.init.ProtocolVersion != wire.ProtocolVersion {
+		return &refusedError{words: fmt.Sprintf("The agent speaks version %d of ACP; this server speaks %d. Nothing was sent.", o.init.ProtocolVersion, wire.ProtocolVersion)}
+	}
+	method := o.choose()
+	if method == "" {
+		return &refusedError{words: "This agent can't go on with a conversation in a new process, and the process of this one has ended. Nothing was sent. Start a new session for what is left to do."}
+	}
+	if o.s.conn.p.Told() > 1 { // an earlier server has asked
+		return nil
+	}
+	params := wire.SessionParams{Cwd: o.s.t.State().Workspace}
+	if method != wire.MethodSessionNew {
+		params.SessionID = o.s.t.State().AgentSession
+	}
+	frame, err := wire.Request(2, method, params)
+	if err != nil {
+		return err
+	}
+	return o.s.conn.say(ctx, runner.Commit{Frames: [][]byte{frame}})
+}
+
+// choose is how the session comes into the process: never a new one in place of
+// one that the agent should know.
+func (o *opening) choose() string {
+	switch caps := o.init.AgentCapabilities; {
+	case o.s.t.State().AgentSession == "":
+		o.how = journal.AgentNew
+		return wire.MethodSessionNew
+	case bool(caps.SessionCapabilities.Resume):
+		o.how = journal.AgentResumed
+		return wire.MethodSessionResume
+	case caps.LoadSession:
+		o.how = journal.AgentLoaded
+		return wire.MethodSessionLoad
+	}
+	return ""
+}
+
+func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) error {
+	if m.Err != nil {
+		return &refusedError{o.refused(m.Err), m.Err.Code == wire.CodeAuthRequired}
+	}
+	body := &journal.AgentOpened{ProcessID: o.s.conn.p.ID(), AgentSessionID: o.s.t.State().AgentSession, How: o.how}
+	if o.how == journal.AgentNew {
+		r, err := wire.Decode[wire.NewSessionResult](m.Result)
+		if err != nil || r.SessionID == "" {
+			return &refusedError{words: "The agent opened a session and didn't say which. Nothing was sent."}
+		}
+		body.AgentSessionID = r.SessionID
+	}
+	if info := o.init.AgentInfo; info != nil {
+		body.Name, body.Version = info.Name, info.Version
+	}
+	caps := o.init.AgentCapabilities
+	body.Resumes = caps.LoadSession || bool(caps.SessionCapabilities.Resume)
+	return o.s.conn.commit(ctx, line, runner.Commit{Drafts: []journal.Draft{runner.Seen(body)}})
+}
+
+func (o *opening) refused(e *wire.Error) string {
+	switch {
+	case e.Code == wire.CodeAuthRequired:
+		how := ""
+		for _, m := range o.init.AuthMethods {
+			how += fmt.Sprintf(" %s: %s.", m.Name, m.Description)
+		}
+		return "The agent needs a sign-in: " + words(e) + "." + how + " Nothing was sent."
+	case o.how == journal.AgentNew:
+		return "The agent could not open a session: " + words(e) + ". Nothing was sent."
+	}
+	return "The agent has no memory of this conversation any more: " + words(e) + ". Nothing was sent, and the journal has all of it. Start a new session for what is left to do."
+}
+
+// words are an agent's error for people.
+func words(e *wire.Error) string {
+	text := e.Message
+	if text == "" {
+		text = fmt.Sprintf("error %d", e.Code)
+	}
+	if len(e.Data) > 0 {
+		text += " (" + wire.Excerpt(e.Data) + ")"
+	}
+	return journal.Cut(text, 1000)
+}
+
+// Told to an agent whose turn goes on without a new message.
+const goOn = "Go on with what was asked."
+
+// prompt sends what the agent hasn't been told, as an attempt (ATT-1).
+func (s *session) prompt(ctx context.Context) error {
+	if err := s.t.Begin(ctx, journal.Step{Key: fmt.Sprint(s.conn.next())}); err != nil {
+		return err
+	}
+	blocks, err := s.news(ctx)
+	if err != nil {
+		return err
+	}
+	id := s.conn.next()
+	frame, err := wire.Request(id, wire.MethodSessionPrompt, wire.PromptParams{SessionID: s.t.State().AgentSession, Prompt: blocks})
+	if err != nil {
+		return err
+	}
+	attempt := runner.NewID("att")
+	return s.conn.say(ctx, runner.Commit{Phase: journal.PhaseUncertain, Frames: [][]byte{frame}, Drafts: []journal.Draft{
+		runner.Seen(&journal.AttemptPrepared{AttemptID: attempt, TurnID: s.t.ID(), Model: s.a.o.Name, RequestSHA256: journal.Hash(string(frame)), CutoffSeq: s.t.Seq()}),
+		runner.Seen(&journal.AttemptDispatched{AttemptID: attempt, ProcessID: s.conn.p.ID(), Request: id}),
+	}})
+}
+
+// news is what the agent hasn't been told: what people found out about what was
+// unknown (CAL-6), and their prompts.
+func (s *session) news(ctx context.Context) ([]wire.Block, error) {
+	verdicts, err := s.t.Verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []wire.Block
+	for _, c := range verdicts {
+		blocks = append(blocks, wire.TextBlock{Text: fmt.Sprintf("The outcome of %q was unknown; a person says: %s. %s\n", title(c), c.Resolution.Outcome, c.Resolution.Evidence)})
+	}
+	said := feedback(s.t)
+	if said != "" {
+		blocks = append(blocks, wire.TextBlock{Text: said})
+	}
+	prompted := said != ""
+	for _, p := range s.t.Prompts() {
+		if p.Seq > s.t.Told() {
+			prompted = true
+			blocks = append(blocks, wire.TextBlock{Text: p.Text})
+		}
+	}
+	if !prompted {
+		blocks = append(blocks, wire.TextBlock{Text: goOn})
+	}
+	return blocks, nil
+}
+
+// feedback tells the agent what a person said about what they rejected in the last
+// attempt (PER-2): the answer to its request has no place for that.
+func feedback(t *runner.Turn) string {
+	text := ""
+	for _, c := range t.Calls(t.Sent().AttemptID) {
+		if c.State == journal.CallIsRefused && c.Feedback != "" {
+			text += fmt.Sprintf("I rejected %q: %s\n", title(&c), c.Feedback)
+		}
+	}
+	return text
+}
+
+// again sends what came since the last prompt was answered: a boundary.
+func (s *session) again(ctx context.Context) error {
+	if err := s.t.Boundary(ctx); err != nil {
+		return err
+	}
+	s.result = nil
+	return s.prompt(ctx)
+}
+
+// announcement is how long it is left open whether an agent that says of a call that
+// it runs asks next whether it may, as some do.
+const announcement = 300 * time.Millisecond
+
+// undecided reports whether the lines that are held say of a call that it runs, and
+// nothing else of it. They aren't committed: after a restart they are read again.
+func (s *session) undecided() bool {
+	var messages []wire.Message
+	running := ""
+	for _, l := range s.held {
+		m, err := wire.Parse(l.Bytes)
+		if err != nil || m.Kind == wire.KindResponse {
+			return false
+		}
+		messages = append(messages, m)
+		if m.Method != wire.MethodSessionUpdate {
+			continue
+		}
+		_, u := wire.ParseUpdate(m.Params)
+		if t, ok := u.(wire.ToolCall); ok && t.Status != nil {
+			running = ""
+			if *t.Status == "in_progress" && !s.runs(t.ToolCallID) {
+				running = t.ToolCallID
+			}
+		}
+	}
+	s.note(messages)
+	return running != "" && !s.asking[running]
+}
+
+// runs reports whether a call is known to run, or was asked about.
+func (s *session) runs(toolCallID string) bool {
+	c := s.tools[toolCallID]
+	return c != nil && (c.runs || c.ended || s.waits(c.id))
+}
+
+// follow reads what the agent does until its prompt is answered.
+func (s *session) follow(ctx context.Context) (runner.Result, error) {
+	if err := s.woken(ctx); err != nil { // an interrupt, or an answer, may have come before anybody followed
+		return runner.Result{}, err
+	}
+	var decide <-chan time.Time // when what is undecided is taken as it is
+	for s.result == nil {
+		select {
+		case h, ok := <-s.conn.p.Heard():
+			if !ok {
+				return runner.Result{}, errEnded
+			}
+			lines, err := s.conn.take(h)
+			s.held = append(s.held, lines...)
+			if err == nil && s.undecided() {
+				if decide == nil {
+					decide = time.After(announcement)
+				}
+				continue
+			}
+			decide = nil
+			if rerr := s.rest(ctx, nil); rerr != nil {
+				return runner.Result{}, rerr
+			}
+			if err != nil {
+				return runner.Result{}, err
+			}
+		case <-decide:
+			decide = nil
+			if err := s.rest(ctx, nil); err != nil {
+				return runner.Result{}, err
+			}
+		case <-s.t.Woken():
+			if err := s.woken(ctx); err != nil {
+				return runner.Result{}, err
+			}
+		case <-ctx.Done():
+			return runner.Result{}, context.Cause(ctx)
+		}
+	}
+	return *s.result, nil
+}
+
+func (s *session) woken(ctx context.Context) error {
+	if err := s.t.Refresh(ctx); err != nil {
+		return err
+	}
+	if i := s.t.State().Interrupt; i != nil && i.Mode == journal.InterruptNow {
+		return runner.ErrInterrupted
+	}
+	return s.answer(ctx)
+}
+
+// rest makes facts of lines, those that were held first, commits them with the place behind them, and answers
+// what they ask.
+func (s *session) rest(ctx context.Context, lines []wire.Line) error {
+	lines, s.held = append(s.held, lines...), nil
+	if len(lines) == 0 {
+		return nil
+	}
+	messages := make([]wire.Message, 0, len(lines))
+	for _, l := range lines {
+		m, err := wire.Parse(l.Bytes)
+		if err != nil {
+			m = wire.Message{Raw: l.Bytes}
+		}
+		messages = append(messages, m)
+	}
+	s.note(messages)
+	for _, m := range messages {
+		if err := s.message(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := s.flush(ctx, &lines[len(lines)-1]); err != nil {
+		return err
+	}
+	return s.answer(ctx)
+}
+
+// flush commits what was made of the lines up to one.
+func (s *session) flush(ctx context.Context, line *wire.Line) error {
+	s.spill()
+	a := runner.Commit{Drafts: s.drafts, Frames: s.frames, Asks: s.asks}
+	if s.result != nil {
+		a.Phase = journal.PhaseSafe
+	}
+	s.drafts, s.frames, s.asks, s.proposed, s.received = nil, nil, nil, 0, false
+	return s.conn.commit(ctx, line, a)
+}
+
+// message makes facts of one line.
+func (s *session) message(ctx context.Context, m wire.Message) error {
+	switch {
+	case m.Kind == wire.KindResponse:
+		s.answered(m)
+		return nil
+	case m.Kind == wire.KindRequest:
+		return s.asked(ctx, m)
+	case m.Method == wire.MethodSessionUpdate:
+		id, u := wire.ParseUpdate(m.Params)
+		if id != s.t.State().AgentSession && id != "" {
+			return nil // of another session, which is none of ours
+		}
+		s.receiving()
+		return s.update(ctx, u)
+	case m.Method == wire.MethodCancelRequest:
+		return nil // the answer comes all the same
+	}
+	s.opaque(m.Raw)
+	return nil
+}
+
+// opaque journals what this build doesn't know, as it came.
+func (s *session) opaque(raw []byte) {
+	s.fact(&journal.AgentEvent{ProcessID: s.conn.p.ID(), Raw: journal.T(string(raw))})
+}
+
+func (s *session) fact(b journal.Body) { s.drafts = append(s.drafts, runner.Said(b)) }
+
+// receiving notes the first that comes back of an attempt.
+func (s *session) receiving() {
+	if sent := s.t.Sent(); sent.AttemptID != "" && sent.AttemptID == s.t.Attempt() && !sent.Receiving && !s.received {
+		s.received = true
+		s.fact(&journal.AttemptReceiving{AttemptID: sent.AttemptID})
+	}
+}
+
+// answered takes the answer to the prompt, with which its attempt has settled.
+func (s *session) answered(m wire.Message) {
+	sent := s.t.Sent()
+	if sent.AttemptID == "" || sent.AttemptID != s.t.Attempt() || m.ID != wire.NumberID(sent.Request) {
+		return
+	}
+	if m.Err != nil && m.Err.Code == wire.CodeAuthRequired {
+		s.complete()
+		s.endCalls(true)
+		s.drafts = append(s.drafts, runner.Seen(&journal.AttemptFailed{AttemptID: sent.AttemptID, Error: words(m.Err)}),
+			needsSignIn("The agent needs a sign-in: "+words(m.Err)+". What was asked is sent again afterwards."))
+		s.result = &runner.Result{Parked: true}
+		return
+	}
+	settled := &journal.AttemptSettled{AttemptID: sent.AttemptID, Outcome: answeredError}
+	if m.Err != nil {
+		settled.Error = words(m.Err)
+	} else if r, err := wire.Decode[wire.PromptResult](m.Result); err != nil {
+		settled.Error = "its answer can't be read"
+	} else {
+		settled.Outcome, settled.Usage = r.StopReason, usage(r.Usage)
+	}
+	s.complete()
+	s.endCalls(settled.Outcome == wire.StopCancelled)
+	s.fact(settled)
+	s.result = resultOf(settled)
+}
+
+// answeredError is the outcome of an attempt that was answered with an error.
+const answeredError = "error"
+
+// resultOf is what the turn ends with whose attempt was answered so.
+func resultOf(a *journal.AttemptSettled) *runner.Result {
+	if a.Outcome == answeredError {
+		return &runner.Result{Failed: "The agent answered with an error: " + a.Error + "."}
+	}
+	return &runner.Result{Failed: failed(a.Outcome)}
+}
+
+// concluded gives the result of a turn whose attempt is answered and which was not
+// ended: a server was lost in between. nil: there is something to send.
+func concluded(t *runner.Turn) *runner.Result {
+	sent := t.Sent()
+	news := slices.ContainsFunc(t.Prompts(), func(p journal.Promoted) bool { return p.Seq > t.Told() })
+	if news || sent.Settled == nil || sent.TurnID != t.ID() || feedback(t) != "" {
+		return nil
+	}
+	return resultOf(sent.Settled)
+}
+
+func usage(u *wire.Usage) journal.Usage {
+	var out journal.Usage
+	if u != nil && u.InputTokens != nil {
+		out.InputTokens = *u.InputTokens
+	}
+	if u != nil && u.OutputTokens != nil {
+		out.OutputTokens = *u.OutputTokens
+	}
+	return out
+}
+
+// failed says why a turn that ended so did not do what was asked; "": it may have.
+func failed(reason string) string {
+	switch reason {
+	case wire.StopEndTurn:
+		return ""
+	case wire.StopMaxTokens:
+		return "The agent's model has reached the most that it may say. What it did before stands."
+	case wire.StopMaxTurnRequests:
+		return "The agent has reached the most requests that it makes in one turn. What it did before stands."
+	case wire.StopRefusal:
+		return "The agent refuses to go on."
+	case wire.StopCancelled:
+		return "The agent says that its turn was cancelled. Nobody here asked for that."
+	}
+	return fmt.Sprintf("The agent ended its turn for a reason that isn't known here: %s.", reason)
+}
+
+// until waits for an answer until a time, whatever ends the run.
+func (s *session) until(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), d, errLate)
+	defer cancel()
+	for s.result == nil {
+		lines, err := s.hear(ctx)
+		if rerr := s.rest(ctx, lines); rerr != nil {
+			return rerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

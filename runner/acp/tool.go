@@ -1,0 +1,290 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// toolCall is what the agent has told of one tool call.
+type toolCall struct {
+	id    string // of the call in the journal
+	told  told
+	sum   string // of told, as the journal has it
+	shown string // the text of its output that is in the journal, as far as it was heard here
+	bytes int64  // of its output in the journal
+	runs  bool   // it was dispatched
+	ended bool
+}
+
+// told is what a call is, for rules and people: the input of the call in the journal.
+type told struct {
+	Title string          `json:"title"`
+	Kind  string          `json:"kind"`
+	Name  string          `json:"name,omitempty"`
+	Paths []string        `json:"paths,omitempty"`
+	Diffs []diff          `json:"diffs,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+}
+
+type diff struct {
+	Path string  `json:"path"`
+	Old  *string `json:"old"` // nil: the file is new
+	New  string  `json:"new"`
+}
+
+// effect is the class of a call by its kind: what may change nothing is a read (CAL-2).
+func effect(kind string) journal.Effect {
+	switch kind {
+	case "read", "search", "think":
+		return journal.EffectRead
+	}
+	return journal.EffectEffect
+}
+
+func title(c *journal.Call) string {
+	var t told
+	if json.Unmarshal(c.Input, &t) != nil || t.Title == "" {
+		return c.Tool
+	}
+	return t.Title
+}
+
+// key names a call of an attempt. The agent's id is unique in a turn at most.
+func (s *session) key(toolCallID string) string { return s.t.Attempt() + "/" + toolCallID }
+
+// note looks ahead: what asks whether it may run doesn't run before, whatever else
+// the agent says of it.
+func (s *session) note(messages []wire.Message) {
+	for id := range s.asking {
+		delete(s.asking, id)
+	}
+	for _, m := range messages {
+		if m.Method != wire.MethodRequestPermission {
+			continue
+		}
+		if p, err := wire.Decode[wire.PermissionParams](m.Params); err == nil {
+			s.asking[p.ToolCall.ToolCallID] = true
+		}
+	}
+}
+
+// known finds the call of an update, and proposes it if it is new. What the update
+// says of it is taken over.
+func (s *session) known(ctx context.Context, u *wire.ToolCall) (*toolCall, error) {
+	c := s.tools[u.ToolCallID]
+	if c == nil {
+		c = &toolCall{}
+		if was := s.t.CallByKey(s.key(u.ToolCallID)); was != nil { // of before a restart
+			var err error
+			if c.bytes, err = s.t.OutputBytes(ctx, was.ID); err != nil {
+				return nil, err
+			}
+			c.id, c.sum = was.ID, was.InputSHA256
+			c.runs, c.ended = was.State == journal.CallIsDispatched, !was.Open()
+			_ = json.Unmarshal(was.Input, &c.told) // a long one stands elsewhere: it is told again
+		}
+		s.tools[u.ToolCallID] = c
+	}
+	c.told.take(u)
+	input, err := journal.Encode(c.told)
+	if err != nil {
+		return nil, err
+	}
+	sum := journal.Hash(string(input))
+	switch {
+	case c.id == "":
+		s.complete()
+		c.id = runner.NewID("call")
+		attempt := s.t.Attempt()
+		s.proposed++
+		s.fact(&journal.CallProposed{
+			CallID: c.id, TurnID: s.t.ID(), Key: s.key(u.ToolCallID), Tool: toolName(c.told), Input: input, InputSHA256: sum,
+			Effect: effect(c.told.Kind), AttemptID: &attempt,
+		})
+	case sum != c.sum && !c.ended:
+		s.fact(&journal.CallDescribed{CallID: c.id, Input: input, InputSHA256: sum})
+	}
+	c.sum = sum
+	return c, nil
+}
+
+func toolName(t told) string {
+	if t.Kind == "" {
+		return "other"
+	}
+	return journal.Cut(t.Kind, 60)
+}
+
+// take adds what is new.
+func (t *told) take(u *wire.ToolCall) {
+	for from, to := range map[*string]*string{u.Title: &t.Title, u.ToolKind: &t.Kind, u.Name: &t.Name} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if len(u.RawInput) > 0 && string(u.RawInput) != "{}" {
+		t.Input = u.RawInput
+	}
+	if u.Locations != nil {
+		t.Paths = nil
+		for _, l := range u.Locations {
+			t.Paths = append(t.Paths, l.Path)
+		}
+	}
+	var diffs []diff
+	for _, c := range u.Content {
+		if d, ok := c.(wire.Diff); ok {
+			diffs = append(diffs, diff{Path: d.Path, Old: d.OldText, New: d.NewText})
+		}
+	}
+	if diffs != nil {
+		t.Diffs = diffs
+	}
+}
+
+// tool makes facts of news about a tool call.
+func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
+	if s.t.Attempt() == "" {
+		return nil // no turn of ours
+	}
+	c, err := s.known(ctx, &u)
+	if err != nil {
+		return err
+	}
+	if was := s.t.CallByID(c.id); was != nil && !was.Open() { // refused, say: that is settled
+		c.ended = true
+	}
+	if c.ended {
+		return nil
+	}
+	status := ""
+	if u.Status != nil {
+		status = *u.Status
+	}
+	ends := status == "completed" || status == "failed"
+	if !c.runs && !s.asking[u.ToolCallID] && (ends || status == "in_progress") && !s.waits(c.id) {
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
+	}
+	if c.runs {
+		s.output(c, text(u.Content))
+	}
+	if ends {
+		s.settle(c, status)
+	}
+	return nil
+}
+
+// waits reports whether somebody is asked about a call, or it is about to be asked.
+func (s *session) waits(callID string) bool {
+	for _, a := range append(s.conn.p.Asks(), s.asks...) {
+		if a.CallID == callID {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) dispatch(c *toolCall, by journal.AllowedBy) {
+	n := 1
+	if was := s.t.CallByID(c.id); was != nil {
+		n = was.N + 1
+	}
+	c.runs = true
+	s.fact(&journal.CallDispatched{CallID: c.id, N: n, AllowedBy: by})
+}
+
+// output adds what is new of a tool's output: agents tell the whole of it each time.
+func (s *session) output(c *toolCall, now string) {
+	piece := ""
+	switch {
+	case now == "" || now == c.shown:
+	case c.shown != "" && strings.HasPrefix(now, c.shown):
+		piece = now[len(c.shown):]
+	case c.shown == "" && int64(len(now)) > c.bytes: // after a restart
+		piece = now[c.bytes:]
+	case c.shown != "":
+		piece = "\n" + now
+	}
+	if now != "" {
+		c.shown = now
+	}
+	for _, p := range pieces(piece) {
+		s.fact(&journal.CallOutput{CallID: c.id, Stream: "stdout", Offset: c.bytes, Text: journal.T(p)})
+		c.bytes += int64(len(p))
+	}
+}
+
+// settle takes the agent's word on how a call ended. One that was cancelled is
+// cancelled, whatever the agent calls it; its word stands beside.
+func (s *session) settle(c *toolCall, status string) {
+	state, reason := journal.CallSucceeded, ""
+	if status == "failed" {
+		state = journal.CallFailed
+	}
+	switch {
+	case s.cancels:
+		state, reason = journal.CallCancelled, "stopped; the agent says "+status
+	case !c.runs: // it asked, and was refused
+		state, reason = journal.CallCancelled, "it did not run"
+	}
+	c.ended = true
+	for _, r := range s.t.Requests(c.id) {
+		s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent didn't wait for the answer"}))
+	}
+	s.fact(&journal.CallSettled{CallID: c.id, State: state, Reason: reason, OutputBytes: c.bytes})
+}
+
+// endCalls concludes what the agent says nothing more of, when its turn has ended.
+func (s *session) endCalls(cancelled bool) {
+	for _, c := range s.t.Calls(s.t.Attempt()) {
+		if !c.Open() || s.endedHere(c.ID) {
+			continue
+		}
+		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect && !cancelled {
+			s.drafts = append(s.drafts, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "agent", Text: "The agent ended its turn without saying how this ended."}}}))
+			continue
+		}
+		for _, r := range s.t.Requests(c.ID) {
+			s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent's turn has ended"}))
+		}
+		s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: "the agent's turn has ended", OutputBytes: c.OutputBytes}))
+	}
+}
+
+func (s *session) endedHere(callID string) bool {
+	for _, c := range s.tools {
+		if c.id == callID {
+			return c.ended
+		}
+	}
+	return false
+}
+
+// text is what a tool shows.
+func text(content []wire.ToolContent) string {
+	var b strings.Builder
+	for _, c := range content {
+		block, ok := c.(wire.ToolBlock)
+		if !ok {
+			continue
+		}
+		if t, ok := block.Content.(wire.TextBlock); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
+
+// relative is a path as rules have it: below the workspace without it.
+func relative(path, workspace string) string {
+	if rel, err := filepath.Rel(workspace, path); err == nil && filepath.IsAbs(path) {
+		return rel
+	}
+	return path
+}

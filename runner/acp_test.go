@@ -1,0 +1,431 @@
+package runner_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp"
+	"holdfast/runner/tool"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// hello is how an agent that is a script begins: it opens a session.
+const hello = `read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}'
+read -r l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
+say() { echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":'"$1"'}}'; }
+text() { say '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
+hear() { read -r l; printf '%s\n' "$l" >> "$HEARD"; }
+stop() { echo '{"jsonrpc":"2.0","id":'"$1"',"result":{"stopReason":"end_turn"}}'; }
+`
+
+// scripted makes the worker's agent one that follows a script for sh.
+func scripted(t *testing.T, body string, as ...func(*acp.Options)) (heard string, with func(*runner.Options)) {
+	t.Helper()
+	return scriptedWhole(t, hello+body, as...)
+}
+
+func scriptedWhole(t *testing.T, body string, as ...func(*acp.Options)) (heard string, with func(*runner.Options)) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.sh")
+	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	heard = filepath.Join(dir, "heard")
+	return heard, func(o *runner.Options) {
+		agent := acp.Options{Name: "fake", Command: []string{"sh", path}, Env: append(tool.BaseEnv(os.Environ()), "HEARD="+heard)}
+		for _, f := range as {
+			f(&agent)
+		}
+		o.Agents = append(o.Agents, acp.New(agent))
+	}
+}
+
+func byFake(n *store.NewSession) { n.Agent = "fake" }
+
+// proves ATT-1 REC-12
+func TestACP_AnswersAPrompt(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; text 'one '; text two; stop 3; hear; text three; stop 4; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Say it", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		b.submit(id, "Again", journal.Queue)
+		b.until(id, "it has answered twice", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+		got, err := os.ReadFile(heard)
+		if err != nil || strings.Count(string(got), "\n") != 2 || !strings.Contains(string(got), `"text":"Say it"`) {
+			t.Errorf("the agent heard %q, %v", got, err)
+		}
+	})
+}
+
+// What an agent says after it has thought, or run something, is another message: one
+// that was said whole is not added to.
+//
+// proves JRN-1
+func TestACP_TextAndThoughtInTurns(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `think() { say '{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
+hear; think hm; text one; text ' and'; think ah; text two; stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Say it", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		var got []string
+		seen := map[string]bool{}
+		for _, ev := range storetest.Events(t, s, id) {
+			body, err := ev.Decode()
+			if m, ok := body.(*journal.MessageCompleted); ok && err == nil {
+				got = append(got, string(m.Part)+" "+m.Text.S)
+				if seen[m.MessageID] {
+					t.Errorf("%q is said under an id that was said whole before", m.Text.S)
+				}
+				seen[m.MessageID] = true
+			}
+		}
+		if want := "reasoning hm|text one and|reasoning ah|text two"; strings.Join(got, "|") != want {
+			t.Errorf("messages %q, want %s", got, want)
+		}
+	})
+}
+
+// A restart in the middle of a text interrupts nothing: the text goes on, and the
+// prompt isn't sent again.
+//
+// proves REC-10 ATT-3 JRN-5
+func TestACP_TextGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; text 'before '; echo up > up; read -r x < gate; text after; stop 3; read -r l`)
+		b := setup(t, s, with, brief)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		r := b.start()
+		id := b.session("Say it", byFake)
+		awaitLine(t, up)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		r.Stop()
+		b.next()
+		b.untilKind(id, journal.KindStepRecovered, 1)
+		open(t, gate)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		events := storetest.Events(t, s, id)
+		if said := storetest.Body[*journal.MessageCompleted](t, events); said.Text.S != "before after" {
+			t.Errorf("the message is %q", said.Text.S)
+		}
+		for kind, want := range map[journal.Kind]int{journal.KindAttemptDispatched: 1, journal.KindAttemptUnknown: 0, journal.KindMessageCompleted: 1, journal.KindAgentStarted: 1} {
+			if n := storetest.CountKind(events, kind); n != want {
+				t.Errorf("%d %s, want %d", n, kind, want)
+			}
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "\n") != 1 {
+			t.Errorf("the agent heard %q, %v; want one prompt", got, err)
+		}
+	})
+}
+
+const askRun = `hear
+say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"touch made","kind":"execute","status":"pending","rawInput":{"command":"touch made"}}'
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"in_progress"}'
+echo '{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1"},"options":[{"optionId":"no","kind":"reject_once","name":"No"},{"optionId":"ever","kind":"allow_always","name":"Ever"},{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}'
+hear
+case $l in
+*'"optionId":"yes"'*) echo ran >> made
+  say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"made it"}}]}' ;;
+*) say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed"}' ;;
+esac
+stop 3
+`
+
+// A request that is open when the server goes is answered after it, and the answer
+// reaches the agent once.
+//
+// proves REC-7 PER-1 PER-4 CAL-1
+func TestACP_AnOpenRequestOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, askRun+"read -r l")
+		b := setup(t, s, with, brief)
+		r := b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		r.Stop()
+		b.next()
+		v := b.until(id, "it is followed again", func(v store.Session) bool { return v.Claim != nil && v.Claim.WorkerID == b.opts.WorkerID })
+		rs := b.pending(id)
+		if len(rs) != 1 || rs[0].Permission != "shell" || rs[0].Resources[0] != "touch made" {
+			t.Fatalf("requests %+v of %+v", rs, v.State)
+		}
+		b.decide(rs[0].ID, store.Decision{Reply: journal.ReplyOnce, Digest: rs[0].Digest})
+		b.untilState(id, journal.StateReady)
+		if b.file("made") != "ran\n" {
+			t.Errorf("it ran %q", b.file("made"))
+		}
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
+		if err != nil || len(calls) != 1 || calls[0].State != journal.CallSucceeded || calls[0].AllowedBy.Type != journal.AllowedByPerson || b.output(id, 0) != "made it" {
+			t.Errorf("calls %+v, %v; output %q", calls, err, b.output(id, 0))
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "\n") != 2 {
+			t.Errorf("the agent heard %q, %v; want a prompt and an answer", got, err)
+		}
+	})
+}
+
+// proves PER-2 PER-3
+func TestACP_Rejections(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for message, want := range map[string]journal.ExecutionState{"not that": journal.StateReady, "": journal.StateStopped} {
+			heard, with := scripted(t, askRun+"hear; stop 5; read -r l")
+			b := setup(t, s, with)
+			b.start()
+			id := b.session("Do it", byFake, asking)
+			b.untilKind(id, journal.KindPermissionAsked, 1)
+			b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: message})
+			b.until(id, "it has ended", func(v store.Session) bool { return v.State.Base == want && v.Claim == nil })
+			got, err := os.ReadFile(heard)
+			if err != nil || b.file("made") != "" || !strings.Contains(string(got), map[bool]string{true: `rejected \"touch made\": not that`, false: "cancel"}[message != ""]) {
+				t.Errorf("the agent heard %q, %v, and made %q", got, err, b.file("made"))
+			}
+		}
+	})
+}
+
+// proves ATT-3 ATT-4 ATT-6 CAL-4 CAL-6
+func TestACP_ADeadAgentLeavesItsAttemptUnknown(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; text half; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
+[ -e again ] || { touch again; echo oops >&2; kill -9 $$; }
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'; stop 3; hear; stop 4; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		v := b.until(id, "it is unknown", func(v store.Session) bool { return v.State.Base == journal.StateUncertain && v.Claim == nil })
+		if len(v.State.UnknownAttempts) != 1 || len(v.State.UnknownCalls) != 1 {
+			t.Fatalf("%+v", v.State)
+		}
+		if !strings.Contains(b.dump(id), "Its last words: oops") || !strings.Contains(b.dump(id), `"text":"half"`) {
+			t.Errorf("the journal doesn't say what is known: %s", b.dump(id))
+		}
+		if _, err := s.ResolveCall(t.Context(), b.owner, v.State.UnknownCalls[0], store.CallResolution{Outcome: journal.DidNotHappen, Evidence: "looked", Then: journal.ThenContinue}); err != nil {
+			t.Fatal(err)
+		}
+		// The verdict is told also to a turn that doesn't continue this one.
+		if _, err := s.ResolveAttempt(t.Context(), b.owner, v.State.UnknownAttempts[0], store.AttemptResolution{Outcome: journal.AttemptAbandon, Then: journal.ThenStay}); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateStopped)
+		b.submit(id, "Then this", journal.Queue)
+		b.untilState(id, journal.StateReady)
+		b.submit(id, "And that", journal.Queue)
+		b.until(id, "it has done that, too", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 3 && v.Claim == nil
+		})
+		got, err := os.ReadFile(heard)
+		if err != nil || strings.Count(string(got), "Do it") != 1 || strings.Count(string(got), "did_not_happen") != 1 || !strings.Contains(string(got), `looked\n"},{"type":"text","text":"Then this"`) {
+			t.Errorf("the agents heard %q, %v; want the prompt once, then what was found out, once", got, err)
+		}
+	})
+}
+
+// A person stops the turn; what becomes of it depends on the agent.
+//
+// proves COO-4 ATT-3
+func TestACP_IsStopped(t *testing.T) {
+	t.Parallel()
+	cancelled := `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; `
+	ask := `echo '{"jsonrpc":"2.0","id":"late","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x","kind":"execute"},"options":[]}}'; `
+	runs := `say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'; `
+	for name, c := range map[string]struct {
+		does  string // after it was told to stop
+		runs  string // what it does meanwhile
+		ends  journal.ExecutionState
+		call  journal.CallState
+		hears []string
+		lives bool // its process does
+	}{
+		"it stops":                      {does: cancelled, ends: journal.StateStopped, hears: []string{"session/cancel"}, lives: true},
+		"it asks once more":             {does: ask + "hear; " + cancelled, ends: journal.StateStopped, hears: []string{"session/cancel", `{"jsonrpc":"2.0","id":"late","result":{"outcome":{"outcome":"cancelled"}}}`}, call: journal.CallCancelled, lives: true},
+		"it stops and leaves a command": {runs: runs, does: cancelled, ends: journal.StateStopped, hears: []string{"session/cancel"}, call: journal.CallCancelled},
+		"it doesn't stop":               {runs: runs, does: `while read -r l; do :; done; sleep 1000`, ends: journal.StateUncertain, hears: []string{"session/cancel"}, call: journal.CallIsUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				heard, with := scripted(t, "hear; text on; "+c.runs+`sleep 1000 & echo $! > child; hear; `+c.does+"read -r l", func(o *acp.Options) {
+					o.CancelWithin, o.ExitWithin = patience, patience
+					if c.ends == journal.StateUncertain {
+						o.CancelWithin, o.ExitWithin = time.Millisecond, time.Millisecond
+					}
+				})
+				b := setup(t, s, with)
+				b.start()
+				id := b.session("Go on and on", byFake)
+				b.untilKind(id, journal.KindMessageDelta, 1)
+				if c.runs != "" {
+					b.untilKind(id, journal.KindCallDispatched, 1)
+				}
+				if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+					t.Fatal(err)
+				}
+				v := b.untilState(id, c.ends)
+				got, err := os.ReadFile(heard)
+				for _, want := range c.hears {
+					if err != nil || strings.Count(string(got), want) != 1 {
+						t.Errorf("the agent heard %q, %v; want %s once", got, err, want)
+					}
+				}
+				if calls, err := s.Calls(t.Context(), b.owner, id, 0); err != nil || len(calls) != boolInt(c.call != "") || (len(calls) > 0 && calls[0].State != c.call) {
+					t.Errorf("calls %+v, %v; want one that is %q", calls, err, c.call)
+				}
+				child, err := strconv.Atoi(strings.TrimSpace(b.file("child")))
+				if err != nil || (v.State.Process != nil) != c.lives || (syscall.Kill(child, 0) == nil) != c.lives {
+					t.Errorf("its process is %+v and its child %d lives (%v), want %v", v.State.Process, child, err, c.lives)
+				}
+				if events := storetest.Events(t, s, id); v.State.Turn.Outcome != journal.Stopped || storetest.CountKind(events, journal.KindPermissionAsked) != 0 {
+					t.Errorf("the turn ended %s:\n%s", v.State.Turn.Outcome, b.dump(id))
+				}
+			})
+		})
+	}
+}
+
+// An agent with which nothing can be done is ended: its turn fails, and what it was
+// told is unknown.
+//
+// proves ATT-3 COO-7
+func TestACP_CantBeWorkedWith(t *testing.T) {
+	t.Parallel()
+	const long = `head -c 100000 /dev/zero | tr '\0' x; `
+	for name, c := range map[string]struct {
+		body, words string
+		ends        journal.ExecutionState
+	}{
+		"it never answers":                {body: `echo nonsense; exec sleep 1000`, ends: journal.StateFailed, words: "did not open a session in time"},
+		"a line is too long for opening":  {body: long + `exec sleep 1000`, ends: journal.StateFailed, words: "a line that is too long"},
+		"a line is too long for the turn": {body: hello + `hear; text before; ` + long + `sleep 1000`, ends: journal.StateUncertain, words: "a line that is too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				heard, with := scripted(t, "", func(o *acp.Options) {
+					o.ExitWithin, o.MaxLine = time.Millisecond, 50_000
+					if strings.HasPrefix(name, "it never") {
+						o.OpenWithin = time.Second
+					}
+				})
+				if err := os.WriteFile(filepath.Join(filepath.Dir(heard), "agent.sh"), []byte("echo $$ > pid; "+c.body), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				b := setup(t, s, with)
+				b.start()
+				id := b.session("Do it", byFake)
+				v := b.untilState(id, c.ends)
+				if !strings.Contains(b.dump(id), c.words) || v.State.Process != nil {
+					t.Errorf("it doesn't say %q, or the process is still there: %+v\n%s", c.words, v.State.Process, b.dump(id))
+				}
+				pid, err := strconv.Atoi(strings.TrimSpace(b.file("pid")))
+				if err != nil || syscall.Kill(pid, 0) == nil {
+					t.Errorf("process %d lives (%v)", pid, err)
+				}
+				if text := strings.Contains(b.dump(id), `"text":"before"`); text != (c.ends == journal.StateUncertain) {
+					t.Errorf("the text before it: %v", text)
+				}
+			})
+		})
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// An agent that nobody needs is ended at a stop, and the next turn has it go on
+// with its own session.
+//
+// proves REC-12 COO-6
+func TestACP_AnIdleAgentIsEndedAndResumed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; text hi; stop 3; read -r l`)
+		b := setup(t, s, with)
+		r := b.start()
+		id := b.session("One", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		r.Stop()
+		b.untilShimsEnd()
+		b.next()
+		b.submit(id, "Two", journal.Queue)
+		b.until(id, "it has answered twice", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+		events := storetest.Events(t, s, id)
+		if opened := storetest.Body[*journal.AgentOpened](t, events); opened.How != journal.AgentLoaded || opened.AgentSessionID != "s1" {
+			t.Errorf("the second process: %+v", opened)
+		}
+		if n := storetest.CountKind(events, journal.KindAgentEnded); n != 1 {
+			t.Errorf("%d ends of an agent, want that of the first", n)
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "session/prompt") != 2 {
+			t.Errorf("the agents heard %q, %v", got, err)
+		}
+	})
+}
+
+// An agent that needs a sign-in blocks its session, says how, and goes on with what
+// was asked once a person says that it was done.
+//
+// proves ATT-1
+func TestACP_WaitsForASignIn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scriptedWhole(t, `read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"x","name":"By hand","description":"run fake login"}]}}'
+read -r l
+[ -e in ] || { echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}'; read -r l; exit; }
+echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
+read -r l; printf '%s\n' "$l" >> "$HEARD"
+[ -e still ] || { echo '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"Sign-in has ended"}}'; read -r l; printf '%s\n' "$l" >> "$HEARD"; }
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo '{"jsonrpc":"2.0","id":4,"result":{"stopReason":"end_turn"}}'; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		blocked := func(says string) {
+			t.Helper()
+			v := b.until(id, "it is blocked", func(v store.Session) bool { return v.State.Base == journal.StateBlocked && v.Claim == nil })
+			if v.State.Blocked.Cause != journal.BlockSignIn || !strings.Contains(v.State.Blocked.Detail, says) || v.State.Unknowns() != 0 {
+				t.Errorf("%+v", v.State.Blocked)
+			}
+		}
+		blocked("run fake login")
+		if err := os.WriteFile(filepath.Join(b.dir, "in"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		blocked("Sign-in has ended")
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "Do it") != 2 {
+			t.Errorf("the agent heard %q, %v; want the prompt again after the sign-in", got, err)
+		}
+	})
+}
