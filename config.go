@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -146,7 +147,7 @@ func (r fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (a
 		for i, p := range list {
 			parts[i] = fmt.Sprint(p)
 		}
-		return strings.Join(parts, ","), nil
+		return strings.Join(parts, string(cmp.Or(flag.Tag.Sep, ','))), nil
 	}
 	return fmt.Sprint(v), nil
 }

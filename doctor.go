@@ -22,6 +22,8 @@ import (
 )
 
 type doctorCmd struct {
+	agentFlags `embed:""`
+
 	Addr       string   `help:"Where the server listens." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
 	PublicURL  string   `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
 	Workspaces []string `help:"Folders under which workspaces may lie (default: the current folder)." env:"HOLDFAST_WORKSPACES" placeholder:"DIR"`
@@ -193,10 +195,25 @@ type doctorAgentCmd struct {
 	Name string `arg:"" help:"The agent's name, as the server prints it at its start."`
 }
 
-// Run checks one agent.
-func (a *doctorAgentCmd) Run(s streams) error {
-	if a.Name != runbook.Name {
-		return usageError{fmt.Sprintf("there is no agent %q; this build has runbook", a.Name)}
+// Run checks one agent. Others than the runbook are started, and asked no model call.
+func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error {
+	if a.Name == runbook.Name {
+		return showFindings(s, checkRunbook())
 	}
-	return showFindings(s, checkRunbook())
+	agents, err := c.agents(os.Environ())
+	if err != nil {
+		return err
+	}
+	names := []string{runbook.Name}
+	for _, one := range agents {
+		if one.Name() == a.Name {
+			found, err := checkAgent(ctx, one)
+			if err != nil {
+				return err
+			}
+			return showFindings(s, found)
+		}
+		names = append(names, one.Name())
+	}
+	return usageError{fmt.Sprintf("there is no agent %q; there are %s. Name others with --agent, or put them on PATH", a.Name, strings.Join(names, ", "))}
 }

@@ -25,6 +25,8 @@ import (
 )
 
 type serveCmd struct {
+	agentFlags `embed:""`
+
 	Addr       string        `help:"Where to listen." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR"`
 	Workspaces []string      `help:"Folders under which workspaces may lie (default: the current folder)." env:"HOLDFAST_WORKSPACES" placeholder:"DIR"`
 	PublicURL  string        `help:"The address that browsers see, behind a proxy." env:"HOLDFAST_PUBLIC_URL" name:"public-url" placeholder:"URL"`
@@ -36,6 +38,7 @@ type serveCmd struct {
 	Burst      int           `help:"Submissions at once for one owner." default:"200" env:"HOLDFAST_BURST"`
 	MaxOutput  int64         `help:"Bytes of a command's output that are kept; what is more loses its middle." default:"10485760" env:"HOLDFAST_MAX_OUTPUT" name:"max-output" placeholder:"BYTES"`
 	Orphan     time.Duration `help:"How long a command goes on whose server doesn't come back." default:"24h" env:"HOLDFAST_ORPHAN"`
+	AgentIdle  time.Duration `help:"How long the process of an agent is kept that nobody needs." default:"10m" env:"HOLDFAST_AGENT_IDLE" name:"agent-idle"`
 	Stop       bool          `help:"At SIGTERM end the commands that run, instead of letting them go on." env:"HOLDFAST_STOP_COMMANDS" name:"stop-commands"`
 	SecretEnv  []string      `help:"Environment variables whose values are secrets, beside *_TOKEN, *_KEY, *_SECRET and *PASSWORD*." env:"HOLDFAST_SECRET_ENV" placeholder:"NAME"`
 }
@@ -48,8 +51,8 @@ func (c *serveCmd) check() error {
 		return usageError{"--max-running must be at least 1"}
 	case c.Sweep <= 0:
 		return usageError{"--sweep must be positive"}
-	case c.MaxOutput < 1 || c.Orphan <= 0:
-		return usageError{"--max-output and --orphan must be positive"}
+	case c.MaxOutput < 1 || c.Orphan <= 0 || c.AgentIdle <= 0:
+		return usageError{"--max-output, --orphan and --agent-idle must be positive"}
 	case !(c.Rate > 0) || c.Burst < 1: // not a number is not positive either
 		return usageError{"--rate and --burst must be positive"}
 	}
@@ -70,6 +73,7 @@ type server struct {
 	web    *handlers.Server
 	ln     net.Listener
 	spaces runner.Workspaces
+	agents []string // their names
 }
 
 // Run serves until it is told to stop.
@@ -205,9 +209,20 @@ func (sv *server) makeRunner(secrets []string) error {
 	if err != nil {
 		return err
 	}
+	found, err := sv.cmd.agents(os.Environ())
+	if err != nil {
+		return err
+	}
+	agents := []runner.Agent{runbook.Agent{}}
+	for _, a := range found {
+		agents = append(agents, a)
+	}
+	for _, a := range agents {
+		sv.agents = append(sv.agents, a.Name())
+	}
 	sv.runner, err = runner.New(runner.Options{
 		Store: sv.store, Logger: sv.log, WorkerID: "wrk_" + rand.Text(), StateFolderID: sv.folder, Workspaces: spaces,
-		Agents: []runner.Agent{runbook.Agent{}}, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
+		Agents: agents, AgentIdle: sv.cmd.AgentIdle, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
 		Shims: sv.shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
 		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
 	})
@@ -249,8 +264,8 @@ func (sv *server) announce(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	s.say("holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents runbook\nlistening on %s\n",
-		buildVersion(), shown(database), sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), base)
+	s.say("holdfast %s\njournal %s (%s)\nworkspaces under %s\nagents %s\nlistening on %s\n",
+		buildVersion(), shown(database), sv.store.Durable(), strings.Join(sv.spaces.Roots(), ", "), strings.Join(sv.agents, ", "), base)
 	for _, d := range tool.Degraded() {
 		s.say("note: %s\n", d)
 	}
