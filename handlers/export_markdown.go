@@ -190,9 +190,9 @@ func (d *document) unknownAttempts(ctx context.Context) (n int, _ error) {
 		n++
 		switch b := body.(type) {
 		case *journal.AttemptUnknown:
-			d.say("Request %s to the model: entry %s, %s. %s were received before it was lost.\n\n", code(b.AttemptID), components.Number(ev.Seq), timeJSON(ev.Time), components.Bytes(b.ReceivedBytes))
+			d.say("Message %s to the agent: entry %s, %s. The agent was lost before it had answered. The message was not sent again.\n\n", code(b.AttemptID), components.Number(ev.Seq), timeJSON(ev.Time))
 		case *journal.AttemptResolved:
-			d.say("Request %s to the model: resolved by %s, %s: %s.\n\n", code(b.AttemptID), d.who(ctx, b.By), timeJSON(ev.Time), code(string(b.Outcome)))
+			d.say("Message %s to the agent: resolved by %s, %s: %s.\n\n", code(b.AttemptID), d.who(ctx, b.By), timeJSON(ev.Time), code(string(b.Outcome)))
 		}
 		return true, d.err
 	})
@@ -210,9 +210,14 @@ func (d *document) decisions(ctx context.Context) error {
 		}
 		var meta struct {
 			Command string `json:"command"`
+			Diff    string `json:"diff"`
 		}
-		if json.Unmarshal(r.Metadata, &meta) == nil && meta.Command != "" {
+		_ = json.Unmarshal(r.Metadata, &meta) // what isn't there is empty
+		if meta.Command != "" {
 			d.data("Command", meta.Command)
+		}
+		if meta.Diff != "" {
+			d.data("Change, or its beginning", meta.Diff)
 		}
 		switch {
 		case r.Reply != "":
@@ -295,6 +300,9 @@ func (d *document) input(ctx context.Context, c *journal.Call) error {
 			return err
 		}
 	}
+	if c.AttemptID != "" && d.agentInput(raw) {
+		return nil
+	}
 	var shell struct {
 		Command string `json:"command"`
 		Shell   string `json:"shell"`
@@ -308,6 +316,35 @@ func (d *document) input(ctx context.Context, c *journal.Call) error {
 	}
 	d.say("\n")
 	return nil
+}
+
+// agentInput shows a call of the agent's own: what it does, then what else was said
+// of it. False: it has another form.
+func (d *document) agentInput(raw json.RawMessage) bool {
+	p := components.CallPayload(&journal.Call{AttemptID: "att", Input: raw})
+	if !p.Agents {
+		return false
+	}
+	if p.Name != "" && p.Name != p.Text {
+		d.data("What it does", p.Name)
+	}
+	name := "In the agent’s words"
+	switch {
+	case p.Diff != nil:
+		name = "Change"
+	case p.Name == "":
+		name = "Command"
+	}
+	d.say("%s:\n\n", name)
+	d.fence(0, p.Text)
+	d.say("\n")
+	for _, f := range p.Facts {
+		d.data(code(f.Name), f.Value)
+	}
+	if p.Raw != "" {
+		d.data("What the agent gave its tool", p.Raw)
+	}
+	return true
 }
 
 // output shows the ends of what a call has put out.
@@ -429,6 +466,9 @@ func (s *said) apply(ev *journal.Event, body journal.Body) error {
 	case *journal.PromptWithdrawn:
 		s.state, s.done = "Withdrawn at entry "+components.Number(ev.Seq)+".", true
 	case *journal.MessageDelta:
+		if s.done && s.parts.Len() == 0 { // the agent goes on with a message that was whole
+			s.parts.WriteString(s.text.S)
+		}
 		s.parts.WriteString(b.Text.S)
 	case *journal.MessageCompleted:
 		s.parts.Reset()

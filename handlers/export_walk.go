@@ -159,7 +159,7 @@ func (w *window[T]) take(ev *journal.Event) (more bool, _ error) {
 func (w *walk) calls(ctx context.Context, emit func(*journal.Call) error) error {
 	return folded(ctx, w, folding[*journal.Call]{
 		kinds: []journal.Kind{
-			journal.KindCallProposed, journal.KindPermissionAsked, journal.KindCallDispatched, journal.KindCallAdopted, journal.KindCallSettled,
+			journal.KindCallProposed, journal.KindCallDescribed, journal.KindPermissionAsked, journal.KindCallDispatched, journal.KindCallAdopted, journal.KindCallSettled,
 			journal.KindCallUnknown, journal.KindCallEvidence, journal.KindCallResolved,
 		},
 		about: func(body journal.Body) (string, bool) {

@@ -80,7 +80,7 @@ func (in *inbox) addReconciles() {
 		one := in.session(u.SessionID)
 		item := pages.InboxItem{
 			Kind: components.Reading{Key: "reconcile", Words: "Reconcile", Icon: "unk", Tone: components.ToneUnk}, Session: one, Since: u.Since,
-			Text: "A request to the model", Href: one.Path() + "#" + u.AttemptID, Action: "Check and record",
+			Text: "A message to the agent " + components.Line(one.State.Agent, 40), Href: one.Path() + "#" + u.AttemptID, Action: "Check and record",
 		}
 		if u.Call != nil {
 			item.Text, item.Href = components.NewCallTitle(u.Call.Tool, components.CallPayload(u.Call)), components.CallPath(u.Call.ID)

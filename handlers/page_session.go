@@ -133,7 +133,13 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 }
 
 func windowOf(snap *store.SessionPage, v components.Viewer) components.Window {
-	w := components.Window{SessionID: snap.Session.ID, Events: snap.Events, Calls: snap.Calls, Outputs: map[string]components.Ends{}, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now}
+	w := components.Window{
+		SessionID: snap.Session.ID, Events: snap.Events, Calls: snap.Calls, Outputs: map[string]components.Ends{}, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now,
+		Writing: map[string]components.Writing{}, Through: snap.Through, Ended: snap.Session.UpdatedAt,
+	}
+	for _, m := range snap.Writing {
+		w.Writing[store.MessageKey(m.Message, m.Part)] = components.Writing{Seq: m.Seq, CutOff: m.CutOff, Text: m.Text, Through: m.Through, Before: m.Before}
+	}
 	for id, o := range snap.Outputs {
 		w.Outputs[id] = endsOf(o)
 	}
@@ -178,7 +184,7 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		p.Unknown = append(p.Unknown, card)
 	}
 	for _, id := range snap.Session.State.UnknownAttempts {
-		p.Attempts = append(p.Attempts, components.AttemptCard{ID: id, Key: newKey(), Locked: p.Locked()})
+		p.Attempts = append(p.Attempts, components.AttemptCard{ID: id, Agent: p.S.State.Agent, Key: newKey(), Locked: p.Locked()})
 	}
 	for _, q := range snap.Queue {
 		p.Queue = append(p.Queue, components.QueuedPrompt{

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -72,9 +73,17 @@ func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *sto
 
 // changedParts are those parts of the page that change with the entries of a snapshot.
 func (s *Server) changedParts(ctx context.Context, v components.Viewer, snap *store.SessionPage) (string, error) {
-	outputs, err := drawn(ctx, components.LiveOutputs(liveOutputs(snap))) //nolint:contextcheck // a component gets the context when it is drawn
-	if err != nil || onlyOutput(snap.Events) {                            // no part but the box of its call changes with it
-		return outputs, err
+	var outputs string
+	rows := []templ.Component{components.LiveOutputs(liveOutputs(snap)), components.CallWhats(callWhats(snap), snap.Session.Now), components.DraftNotes(draftNotes(snap))} //nolint:contextcheck // a component gets the context when it is drawn
+	for _, c := range rows {
+		html, err := drawn(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		outputs += html
+	}
+	if onlyPieces(snap.Events) { // no part but the rows that show them changes with them
+		return outputs, nil
 	}
 	p, err := s.sessionModel(ctx, v, snap, 0)
 	if err != nil {
@@ -94,9 +103,44 @@ func liveOutputs(snap *store.SessionPage) []components.LiveOutput {
 	return out
 }
 
-func onlyOutput(evs []journal.Event) bool {
+// callWhats are the calls that these entries say more of.
+func callWhats(snap *store.SessionPage) []components.CallWhat {
+	var out []components.CallWhat
+	said := map[string]bool{}
+	for i := range snap.Events {
+		if snap.Events[i].Kind != journal.KindCallDescribed {
+			continue
+		}
+		body, err := snap.Events[i].Decode()
+		id := journal.CallOf(body)
+		if c := snap.Calls[id]; err == nil && c != nil && !said[id] {
+			said[id] = true
+			out = append(out, components.NewCallWhat(c))
+		}
+	}
+	return out
+}
+
+// draftNotes say of messages that aren't complete whether something of them may
+// come. That changes with an attempt or a turn alone.
+func draftNotes(snap *store.SessionPage) []components.DraftNote {
+	if !slices.ContainsFunc(snap.Events, func(ev journal.Event) bool {
+		return ev.Kind == journal.KindAttemptUnknown || ev.Kind == journal.KindTurnEnded
+	}) {
+		return nil
+	}
+	var out []components.DraftNote
+	for _, w := range snap.Writing {
+		out = append(out, components.NewDraftNote(w.Message, w.Part, w.CutOff))
+	}
+	return out
+}
+
+func onlyPieces(evs []journal.Event) bool {
 	for i := range evs {
-		if evs[i].Kind != journal.KindCallOutput {
+		switch evs[i].Kind {
+		case journal.KindCallOutput, journal.KindMessageDelta, journal.KindCallDescribed:
+		default:
 			return false
 		}
 	}

@@ -73,7 +73,7 @@ func TestPages_NewestWindow(t *testing.T) {
 		for range 20 {
 			var bodies []journal.Body
 			for range 100 {
-				bodies = append(bodies, &journal.MessageDelta{MessageID: "msg_1", Role: "agent", Part: journal.PartText, Text: journal.T("x")})
+				bodies = append(bodies, &journal.PlanUpdated{})
 			}
 			storetest.MustAppend(t, w.store, run.Claim, "", bodies...)
 		}

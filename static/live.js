@@ -247,6 +247,7 @@
   function afterRows() {
     const fresh = [];
     for (let li = list.lastElementChild; li && !(Number(li.dataset.seq) <= before); li = li.previousElementSibling) if (li.dataset.seq) fresh.unshift(li);
+    still(() => { for (const li of fresh) { write(li); finish(li); } });
     thin(fresh);
     added += fresh.length;
     for (const li of fresh) {
@@ -261,6 +262,31 @@
     setText($('entry-count'), count(source().cursor(), 'entry', 'entries'));
     setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
     render();
+  }
+
+  // write moves the text that a piece brings to the end of its message, which stands
+  // where it began. A row comes once, and so does what it brings.
+  function write(li) {
+    const to = li.dataset.addsTo && $(li.dataset.addsTo);
+    if (to && Number(li.dataset.seq) > Number(to.dataset.through)) {
+      to.append(...li.childNodes);
+      to.normalize();
+      to.dataset.through = li.dataset.seq;
+    }
+    if (li.dataset.addsTo) li.replaceChildren();
+  }
+
+  // finish takes the row of a message that was being written out of sight: the one
+  // that has come has all of it.
+  function finish(li) {
+    const row = li.dataset.finishes && $(li.dataset.finishes)?.closest('li');
+    if (!row) return;
+    const open = row.querySelector('details[open]');
+    if (open) li.querySelector('details')?.setAttribute('open', '');
+    const had = row.contains(document.activeElement);
+    row.replaceChildren();
+    row.hidden = true;
+    if (had) { const to = li.querySelector('summary, .rail a'); to?.focus({ preventScroll: true }); }
   }
 
   // thin takes pieces of output out again that were shown in a box long since:
@@ -481,7 +507,7 @@
       if (more) $('earlier').replaceWith(more); else $('earlier').remove();
       const first = rows.find((li) => !li.hidden);
       if (first) { first.tabIndex = -1; first.focus(); }
-      speak('say', `${rows.length} entries added`);
+      speak('say', `${count(rows.filter((li) => !li.hidden).length, 'entry', 'entries')} added`);
     } catch {
       location.href = a.href;
     }

@@ -6,6 +6,12 @@ import (
 	"holdfast/journal"
 )
 
+// agentWorks reports whether an agent's process is at a message of the session.
+func (s Session) agentWorks() bool { return s.State.Process != nil && len(s.State.Attempts) > 0 }
+
+// agentAdopted reports whether it goes on although its server was restarted (REC-10).
+func (s Session) agentAdopted() bool { return s.agentWorks() && s.State.Process.AdoptedAt > 0 }
+
 // followed reports whether a worker is at the session, as far as is known.
 func (s Session) followed() bool { return s.Claim != nil && !s.Claim.Unconfirmed(s.Now) }
 
@@ -55,6 +61,10 @@ func (s Session) alsoRuns() Phrase {
 
 func (s Session) runningDetail(since int64) Phrase {
 	switch last := Say(" Last entry ", Age(s.State.UpdatedAt), " ago."); {
+	case s.agentAdopted() && s.followed():
+		return Say("The server was restarted at ", At(s.State.Process.AdoptedAt), "; the agent was not interrupted.", last)
+	case s.agentAdopted():
+		return Say("The agent has gone on without the server since ", At(s.State.Process.AdoptedAt), ", as far as is known. No server follows it just now; what it says is kept.")
 	case s.State.Adopts() && s.Claim == nil:
 		return s.adopted()
 	case s.State.Adopts():
@@ -68,6 +78,9 @@ func (s Session) runningDetail(since int64) Phrase {
 // shims. It is short: in a narrow register all of it must stand.
 func (s Session) leftDetail(worker string, since int64) Phrase {
 	left, them := "Its command may go on without it", "it"
+	if s.agentWorks() {
+		left = "Its agent may go on without it"
+	}
 	if s.Kept > 1 {
 		left, them = fmt.Sprintf("Its %d commands may go on without it", s.Kept), "them"
 	}
@@ -99,7 +112,16 @@ func adoptedEntry(b *journal.CallAdopted, c *journal.Call, name Word) Entry {
 // let go of: what goes on, what has ended meanwhile, and what nobody knows. Why that was
 // so, a restart that was planned say, isn't in the event.
 func recoveredEntry(b *journal.StepRecovered) Entry {
-	unknown, runs, ended := len(b.Attempts), 0, 0
+	unknown, runs, ended, agents := 0, 0, 0, 0
+	for _, a := range b.Attempts {
+		switch a.Became {
+		case journal.AttemptIsAdopted:
+			agents++
+		case journal.AttemptHasFailed: // it never reached the agent
+		default:
+			unknown++
+		}
+	}
 	for _, c := range b.Calls {
 		switch c.Became {
 		case journal.CallIsUnknown:
@@ -119,6 +141,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 			e.Lines = append(e.Lines, Say(fmt.Sprintf(more, n)))
 		}
 	}
+	add(agents, "The agent went on meanwhile, and was not interrupted by that.", "%d messages are with the agent, which went on meanwhile.")
 	add(runs, "A command ran on meanwhile, and was not interrupted by that.", "%d commands ran on meanwhile, and were not interrupted by that.")
 	add(ended, "A command has ended meanwhile; its own record says how.", "%d commands have ended meanwhile; their own records say how.")
 	add(unknown, "1 operation had no recorded result. Nothing was repeated.", "%d operations had no recorded result. Nothing was repeated.")

@@ -12,11 +12,25 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	name := d.callName(journal.CallOf(body))
 	switch b := body.(type) {
 	case *journal.CallProposed:
-		what := &journal.Call{Input: b.Input}
+		what := &journal.Call{Input: b.Input, AttemptID: deref(b.AttemptID)}
 		if c := d.Calls[b.CallID]; c != nil { // it has the whole of a long input
 			what = c
 		}
-		return Entry{Class: "tool", Icon: "term", Title: Say("The agent proposed ", Code(NewCallTitle(b.Tool, CallPayload(what)))), Note: Say(effectText(b.Effect))}, true
+		e := Entry{Class: "tool", Icon: "term", Title: proposedTitle(b.Tool, CallPayload(what)), Note: Say(effectText(b.Effect))}
+		if b.AttemptID != nil {
+			e.What = newCallWhat(b.CallID, b.Tool, ev.Seq, CallPayload(what))
+			switch b.Tool {
+			case "edit", "delete", "move":
+				e.Icon = "edit"
+			case "read", "search":
+				e.Icon = "file"
+			}
+		}
+		return e, true
+	case *journal.CallDescribed: // the row of its intent says it
+		return Entry{Piece: true}, true
+	case *journal.CallOutput: // its call's box shows it
+		return Entry{Piece: true}, true
 	case *journal.CallDispatched:
 		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
 		if b.N > 1 {
@@ -60,9 +74,37 @@ func (d *drawer) callName(id string) Word {
 	return Code(NewCallTitle(c.Tool, CallPayload(c)))
 }
 
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func proposedTitle(tool string, p Payload) Phrase {
+	return Say("The agent proposed ", Code(NewCallTitle(tool, p)))
+}
+
+// CallWhat is what an agent says of a call of its own, in the row of its intent:
+// it may say more of it later.
+type CallWhat struct {
+	CallID string
+	Title  Phrase
+	Diff   *Diff
+}
+
+func newCallWhat(id, tool string, seq int64, p Payload) *CallWhat {
+	return &CallWhat{CallID: id, Title: proposedTitle(tool, p), Diff: p.Diff.bounded(rowDiffLines, "change-"+id, ", entry "+Number(seq), CallPath(id))}
+}
+
+// NewCallWhat is what the agent has said so far of a call.
+func NewCallWhat(c *journal.Call) CallWhat {
+	return *newCallWhat(c.ID, c.Tool, c.ProposedSeq, CallPayload(c))
+}
+
 // NewCallTitle names a call in one line: its command, or its tool.
 func NewCallTitle(tool string, p Payload) string {
-	if tool == "shell" || tool == "" {
+	if tool == "shell" || tool == "" || p.Agents {
 		return p.Title()
 	}
 	return Line(tool, 60) + " " + p.Title()
@@ -90,6 +132,8 @@ func (d *drawer) allowedText(a journal.AllowedBy) string {
 		return "allowed by the preset " + Line(a.Text, 120)
 	case journal.AllowedByGrant:
 		return "allowed by a remembered answer " + Line(a.Text, 120)
+	case journal.AllowedByAgent:
+		return "the agent did it without asking"
 	case journal.AllowedByRule:
 	}
 	return "allowed by the rule " + Line(a.Text, 120)

@@ -55,7 +55,11 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 	add("Tool", Code(c.Tool))
 	add("Effect", effectText(c.Effect))
 	add("Proposed", "As ", EntryOf(c.SessionID, c.ProposedSeq))
-	if c.AllowedBy != nil {
+	switch {
+	case c.AllowedBy == nil:
+	case c.AllowedBy.Type == journal.AllowedByAgent:
+		add("Allowed", "By nobody. The agent did it without asking.")
+	default:
 		add("Allowed", strings.TrimPrefix(d.allowedText(*c.AllowedBy), "allowed "))
 	}
 	if c.DispatchedAt > 0 {

@@ -31,7 +31,7 @@ func NewDecisionCard(r *journal.Request, call *journal.Call, now int64, key stri
 }
 
 // Asks says what is asked, for a heading.
-func (c DecisionCard) Asks() string { return asks(c.Request.Permission) }
+func (c DecisionCard) Asks() string { return asks(c.Request.Permission, c.Payload.Tool) }
 
 // Place says which of its call's requests this is; "" if it is the only one.
 func (c DecisionCard) Place() string {
@@ -97,6 +97,15 @@ func (c DecisionCard) judgedLabel() string {
 		return "Reaches"
 	}
 	return "Judged as"
+}
+
+// diff is what the call would change, as this page shows it; nil: it shows text.
+func (c DecisionCard) diff() *Diff {
+	id, of := c.Request.ID+"-change", ", asked as entry "+Number(c.Request.AskedSeq)
+	if c.Own {
+		return c.Payload.Diff.whole(id, of)
+	}
+	return c.Payload.Diff.bounded(cardDiffLines, id, of, c.Path())
 }
 
 // Path is the request's own page.
@@ -215,9 +224,11 @@ func Ending(s string) string {
 	return journal.Cut(first, 4000)
 }
 
-// AttemptCard asks what shall become of a request to a provider whose outcome isn't known (ATT-6).
+// AttemptCard asks what shall become of a message to an agent that was lost before
+// it had answered (ATT-6).
 type AttemptCard struct {
 	ID       string
+	Agent    string
 	Key      string
 	Locked   bool
 	Outcome  string // what was chosen before, after a refusal
@@ -229,8 +240,8 @@ type AttemptCard struct {
 // Outcomes are what may become of a request; none is preselected.
 func (AttemptCard) Outcomes() []Choice {
 	return []Choice{
-		{string(journal.AttemptRetry), "Send a new request", "It may be billed a second time."},
-		{string(journal.AttemptAbandon), "Give it up", "The agent goes on without its answer."},
+		{string(journal.AttemptRetry), "Send the same message again", "The agent is asked for all of it once more. It may do everything twice, and may be billed twice."},
+		{string(journal.AttemptAbandon), "Go on without", "The message is not sent again. What the agent has done stays, and it is asked to go on from there."},
 	}
 }
 
@@ -313,16 +324,29 @@ func waits(n int) string {
 	return "wait"
 }
 
+// SteerLabel says what the second button does.
+func (c Composer) SteerLabel() string {
+	if !c.Steers {
+		return "Send before the queue"
+	}
+	return "Steer this turn"
+}
+
+// afterTurn is said of an agent that takes no text while it works (PRO-4).
+const afterTurn = "This agent takes no text while it works: it is delivered when the agent has done what it is at, before the queue. To have it read sooner, stop the turn and continue."
+
 // SteerHint says what will happen to a steer.
 func (c Composer) SteerHint() string {
 	st := &c.Session.State
 	switch {
 	case st.Unknowns() > 0:
 		return "It is kept until the unknown outcome has been reconciled, then delivered before the queue."
+	case !c.Steers && len(st.Pending) > 0:
+		return "It answers no request. " + afterTurn
+	case !c.Steers:
+		return afterTurn
 	case len(st.Pending) > 0:
 		return "It answers no request: it is delivered at the next safe point after you have decided."
-	case !c.Steers:
-		return "This agent takes no text in the middle of a turn: it is delivered when this turn has ended, before the queue."
 	}
 	return "It is delivered at the next safe point of this turn, between two steps."
 }

@@ -23,7 +23,11 @@ type Window struct {
 	Events    []journal.Event
 	Calls     map[string]*journal.Call
 	Outputs   map[string]Ends
-	Texts     map[string]string // of promoted prompts, by prompt
+	Texts     map[string]string // of promoted prompts, by prompt; of long messages, by message and part
+	Writing   map[string]Writing
+	Through   int64 // the last seq: what isn't in Events up to there is a piece; 0: nothing is missing
+	Ended     int64 // the time of that seq
+	Agent     string
 	Viewer    Viewer
 	Now       int64
 }
@@ -41,11 +45,23 @@ type Entry struct {
 	Prose  string // text of a person or of the agent
 	Rich   bool   // Prose is Markdown: only what an agent wrote and completed
 	Cut    int64  // bytes of Prose that are left out
+	Fold   string // Prose stands behind these words
 	Output *Output
 	Live   *LiveOutput // of the call that this entry started
-	Piece  bool        // a piece of output: a row without anything to read, since its call's box shows it
-	Raw    string      // of an event that this build doesn't know
-	Of     string      // the request, call or attempt whose card this entry answers
+	What   *CallWhat   // of the agent's own call that this entry proposes
+	Raw    string      // what is folded away: of an event that this build doesn't know, say
+
+	// A row without anything to read: a piece of output, of a message or of what a
+	// call is, which another row shows; or, from From on, a run of them.
+	Piece bool
+	From  int64
+
+	Draft    *Draft // of the message that begins here and isn't complete
+	Adds     string // a piece's text, which a script moves to its message's draft
+	AddsTo   string // that draft's id
+	Finishes string // the id of the draft whose place this entry takes
+
+	Of string // the request, call or attempt whose card this entry answers
 }
 
 // of ties a row to the card that it answers: a script tells by it what became of the card.
@@ -56,76 +72,79 @@ func (e Entry) of() templ.Attributes {
 	return templ.Attributes{"data-of": e.Of}
 }
 
+// finishes tells a script which draft the row takes the place of.
+func (e Entry) finishes() templ.Attributes {
+	if e.Finishes == "" {
+		return nil
+	}
+	return templ.Attributes{"data-finishes": e.Finishes}
+}
+
+// piece tells a script what a row without anything to read stands for.
+func (e Entry) piece() templ.Attributes {
+	a := templ.Attributes{}
+	if e.From > 0 {
+		a["data-from"] = fmt.Sprint(e.From)
+	}
+	if e.Adds != "" {
+		a["data-adds-to"] = e.AddsTo
+	}
+	return a
+}
+
 // EntryID is the id of an entry's row.
 func EntryID(seq int64) string { return fmt.Sprintf("j-%d", seq) }
 
-// Entries draws every event of the window, one row each (RDR-4): never an error
-// (JRN-7). Pieces of one message are told where they end; those of an output are
-// rows without text.
+// Holds reports whether the row stands for an entry, or for a run that ends with it
+// or reaches beyond it.
+func (e Entry) Holds(seq int64) bool {
+	return e.Seq == seq || e.From > 0 && e.From <= seq && seq < e.Seq
+}
+
+// Entries draws every event of the window: one row each, or one for a run of
+// pieces that the window leaves out (RDR-4). It is never an error (JRN-7). An
+// output is told where its call ended, and a message where it was complete; one
+// that isn't stands where it began.
 func Entries(w Window) []Entry {
-	d := drawer{Window: w, pieces: map[string]*pieces{}}
+	d := drawer{Window: w, whole: map[string]int64{}}
 	bodies := make([]journal.Body, len(w.Events))
 	for i := range w.Events {
-		if w.Events[i].Kind == journal.KindCallOutput {
-			continue
-		}
 		body, err := w.Events[i].Decode()
 		if err != nil { // damaged: verify says so; the page stays readable
 			body = &journal.Opaque{Of: w.Events[i].Kind, Raw: w.Events[i].Data}
 		}
 		bodies[i] = body
-		d.collect(w.Events[i].Seq, body)
+		if m, ok := body.(*journal.MessageCompleted); ok {
+			d.whole[messageKey(m.MessageID, m.Part)] = w.Events[i].Seq
+		}
 	}
-	out := make([]Entry, len(bodies))
+	out := make([]Entry, 0, len(bodies))
 	for i, body := range bodies {
 		ev := &w.Events[i]
-		e := Entry{Piece: true}
-		if body != nil {
-			e = d.entry(ev, body)
-			if e.Output != nil { // the same command may have been run before
-				e.Output.Label += ", entry " + Number(ev.Seq)
-			}
+		if i > 0 {
+			out = appendRun(out, ev.Seq-1, ev.Time)
+		}
+		e := d.entry(ev, body)
+		if e.Output != nil { // the same command may have been run before
+			e.Output.Label += ", entry " + Number(ev.Seq)
 		}
 		e.Seq, e.Time, e.Kind = ev.Seq, ev.Time, string(ev.Kind)
-		out[i] = e
+		out = append(out, e)
 	}
-	return out
+	return appendRun(out, w.Through, w.Ended)
+}
+
+// appendRun stands for the pieces that follow the last row, up to a seq.
+func appendRun(out []Entry, through, at int64) []Entry {
+	if len(out) == 0 || out[len(out)-1].Seq >= through {
+		return out
+	}
+	return append(out, Entry{Seq: through, From: out[len(out)-1].Seq + 1, Time: at, Piece: true})
 }
 
 type drawer struct {
 	Window
-	pieces map[string]*pieces
-}
-
-// pieces are the parts of one output or message that stand in the window, and
-// the seq of the row that shows them.
-type pieces struct {
-	text  strings.Builder
-	home  int64
-	final bool
-}
-
-func (d *drawer) piece(id string) *pieces {
-	if d.pieces[id] == nil {
-		d.pieces[id] = &pieces{}
-	}
-	return d.pieces[id]
-}
-
-func (d *drawer) collect(seq int64, body journal.Body) {
-	add := func(id string, text journal.Text) {
-		p := d.piece(id)
-		p.text.WriteString(textOf(text))
-		if !p.final {
-			p.home = seq
-		}
-	}
-	switch b := body.(type) {
-	case *journal.MessageDelta:
-		add(b.MessageID, b.Text)
-	case *journal.MessageCompleted:
-		d.piece(b.MessageID).final = true
-	}
+	whole map[string]int64 // where messages stand whole, the last time
 }
 
 func textOf(t journal.Text) string {
@@ -155,6 +174,9 @@ func (d *drawer) entry(ev *journal.Event, body journal.Body) Entry {
 		return e
 	}
 	if e, ok := d.attemptEntry(body); ok {
+		return e
+	}
+	if e, ok := d.agentEntry(body); ok {
 		return e
 	}
 	return opaqueEntry(ev)
@@ -246,6 +268,9 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return e, true
 	case *journal.StepStarted:
+		if b.Step.Of == 0 { // an agent doesn't say how many there are
+			return Entry{Class: "minor", Icon: "run", Title: Say("A step began"), Note: Say(Line(b.Step.Name, 160))}, true
+		}
 		return Entry{Class: "minor", Icon: "run", Title: Say(fmt.Sprintf("Step %d of %d: ", b.Step.Index, b.Step.Of), Word{Text: Line(b.Step.Name, 160), Strong: true})}, true
 	case *journal.PlanUpdated:
 		return Entry{Class: "minor", Icon: "todo", Title: Say("The plan changed"), Note: Say(planDone(b.Plan))}, true
@@ -305,36 +330,11 @@ func planDone(plan []journal.PlanItem) string {
 	return fmt.Sprintf("%d of %d done", done, len(plan))
 }
 
-func (d *drawer) messageEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
-	switch b := body.(type) {
-	case *journal.MessageDelta:
-		p := d.pieces[b.MessageID]
-		if p.final || p.home != ev.Seq {
-			return Entry{Class: "minor", Icon: "agent", Title: Say("The agent wrote " + Bytes(int64(len(textOf(b.Text)))))}, true
-		}
-		e := Entry{Class: "live", Icon: "agent", Title: Say("Agent"), Note: Say("is writing; this is not complete")}
-		e.prose(p.text.String())
-		return e, true
-	case *journal.MessageCompleted:
-		e := Entry{Icon: "agent", Title: Say("Agent"), Rich: true}
-		switch b.Part {
-		case journal.PartReasoning:
-			e.Note = Say("reasoning")
-		case journal.PartNote:
-			e.Note = Say("note")
-		case journal.PartText:
-		}
-		e.prose(textOf(b.Text))
-		return e, true
-	}
-	return Entry{}, false
-}
-
 func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 	switch b := body.(type) {
 	case *journal.PermissionAsked:
 		p := RequestPayload(&journal.Request{Metadata: b.Metadata}, d.Calls[b.Tool.CallID])
-		return Entry{Icon: "ask", Class: "ask", Title: Say("Asked for a decision: " + asks(b.Permission)), Lines: []Phrase{Say(Code(p.Title()), " ", Link("/permissions/"+b.ID, "Read the request"))}}, true
+		return Entry{Icon: "ask", Class: "ask", Title: Say("Asked for a decision: " + asks(b.Permission, p.Tool)), Lines: []Phrase{Say(Code(p.Title()), " ", Link("/permissions/"+b.ID, "Read the request"))}}, true
 	case *journal.PermissionReplied:
 		did := " allowed it once"
 		switch b.Reply {
@@ -349,33 +349,6 @@ func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 		return e, true
 	case *journal.PermissionCancelled:
 		return Entry{Class: "minor", Icon: "ask", Of: b.ID, Title: Say("A request ended without an answer"), Note: Say(b.Reason)}, true
-	}
-	return Entry{}, false
-}
-
-func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
-	minor := func(text string, note ...any) (Entry, bool) {
-		return Entry{Class: "minor", Icon: "agent", Title: Say(text), Note: Say(note...)}, true
-	}
-	switch b := body.(type) {
-	case *journal.AttemptPrepared:
-		return minor("A request to a model was prepared", Code(b.Model))
-	case *journal.AttemptDispatched:
-		return minor("The request was sent")
-	case *journal.AttemptReceiving:
-		return minor("The answer began")
-	case *journal.AttemptSettled:
-		return minor("The answer is complete", fmt.Sprintf("%d tokens in, %d out", b.Usage.InputTokens, b.Usage.OutputTokens))
-	case *journal.AttemptFailed:
-		return Entry{Icon: "fail", Title: Say("The provider did not take the request"), Lines: []Phrase{Say(b.Error)}}, true
-	case *journal.AttemptUnknown:
-		return Entry{Icon: "unk", Class: "unk", Title: Say("What became of the request to the model is not known"), Note: Say("it was not sent again")}, true
-	case *journal.AttemptResolved:
-		did := " chose to send the request again"
-		if b.Outcome == journal.AttemptAbandon {
-			did = " gave the request up"
-		}
-		return Entry{Icon: "person", Of: b.AttemptID, Title: Say(d.whoDid(b.By) + did), Note: Say(thenText(b.Then))}, true
 	}
 	return Entry{}, false
 }

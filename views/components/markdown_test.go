@@ -103,6 +103,7 @@ func TestEntries_WhoMayFormat(t *testing.T) {
 		&journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartNote, Text: journal.T("**done**")},
 		&journal.MessageDelta{MessageID: "msg_2", Part: journal.PartText, Text: journal.T("**half")},
 		&journal.PromptPromoted{PromptID: "inp_1", Delivery: journal.Queue})
+	w.Writing = map[string]components.Writing{"msg_2/text": {Seq: 2}}
 	w.Texts["inp_1"] = "**mine**\n  kept"
 	list := components.Entries(w)
 	for i, want := range []string{"done", "**half", "**mine**\n  kept"} {

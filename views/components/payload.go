@@ -1,7 +1,6 @@
 package components
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -29,6 +28,14 @@ type Payload struct {
 	Known bool   // false: what is at hand isn't the whole, so it can't be answered here
 	// Warned: a fact stands beside it that must be read first.
 	Warned bool
+
+	// Of an agent's own call.
+	Agents bool
+	Tool   string // its kind: edit, execute, …
+	Name   string // of it in one line; "": the text is the name
+	Files  string // that a change is about, in one line
+	Diff   *Diff  // Text is this change
+	Raw    string // what the agent gave its tool, where the change says it better
 }
 
 // textKeys hold the thing itself, in the order in which they are looked for.
@@ -41,6 +48,8 @@ func NewPayload(raw json.RawMessage) Payload {
 		return Payload{}
 	}
 	var p Payload
+	p.Tool, _ = members["tool"].(string)
+	p.takeChange(members)
 	for _, key := range textKeys {
 		if text, ok := members[key].(string); ok && text != "" {
 			p.Text, p.Known = text, true
@@ -52,6 +61,9 @@ func NewPayload(raw json.RawMessage) Payload {
 	if n, ok := members["command_bytes"].(float64); ok && int(n) != len(p.Text) {
 		p.Known = false
 	}
+	if p.Diff != nil { // what the command says is the agent's name of it, and the change may be shortened
+		p.Text, p.Name, p.Known = diffText(p.Diff.Files), p.Text, false
+	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		if f := newFact(key, members[key]); f.Value != "" {
 			p.Facts = append(p.Facts, f)
@@ -61,18 +73,33 @@ func NewPayload(raw json.RawMessage) Payload {
 	return p
 }
 
+// takeChange takes the change that a request's metadata shows beside its command.
+func (p *Payload) takeChange(members map[string]any) {
+	text, _ := members["diff"].(string)
+	if _, asks := members["command_bytes"]; !asks || text == "" {
+		return
+	}
+	if files := parseDiff(text); files != nil {
+		p.Diff = &Diff{Files: files, Part: true}
+		p.Files = filesInALine(diffPaths(files))
+		delete(members, "diff")
+	}
+}
+
 // CallPayload is what a call would do.
 func CallPayload(c *journal.Call) Payload {
 	if c == nil {
 		return Payload{}
 	}
+	if p, ok := callPayloadOf(c); ok {
+		return p
+	}
 	p := NewPayload(c.Input)
 	if p.Text == "" {
-		var buf bytes.Buffer
-		if json.Indent(&buf, c.Input, "", "  ") != nil {
+		if !json.Valid(c.Input) {
 			return Payload{}
 		}
-		return Payload{Text: buf.String(), Known: true}
+		return Payload{Text: indented(c.Input), Known: true}
 	}
 	return p
 }
@@ -156,7 +183,7 @@ func factValue(v any) string {
 
 // size counts the lines and bytes of all of it, and whether any of it hides.
 func (p Payload) size() (lines, size int, hides bool) {
-	lines, size, hides = Lines(p.Text), len(p.Text), Hides(p.Text)
+	lines, size, hides = Lines(p.Text), len(p.Text)+len(p.Raw), Hides(p.Text+p.Name+p.Raw)
 	for _, f := range p.Facts {
 		lines += Lines(f.Value)
 		size += len(f.Value)
@@ -174,7 +201,7 @@ func (p Payload) Short() bool {
 
 // Row reports whether the payload can be read, and so answered, in a row of a table.
 func (p Payload) Row() bool {
-	return p.Short() && !p.Warned && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
+	return p.Short() && !p.Warned && p.Diff == nil && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
 }
 
 // Hidden reports whether the payload holds characters that act or can't be seen.
@@ -191,6 +218,9 @@ func (p Payload) First() string {
 
 // Title is the payload in one line.
 func (p Payload) Title() string {
+	if p.Name != "" {
+		return Line(p.Name, 160)
+	}
 	if t := Line(p.Text, 120); t != "" {
 		return t
 	}
@@ -198,18 +228,25 @@ func (p Payload) Title() string {
 }
 
 // asks says in words what a permission is about.
-func asks(permission string) string {
+// tool is the kind of an agent's call, or "".
+func asks(permission, tool string) string {
 	switch permission {
 	case "shell":
 		return "run this command"
 	case "edit":
+		switch tool {
+		case "delete":
+			return "delete a file"
+		case "move":
+			return "move a file"
+		}
 		return "write to a file"
 	case "read":
 		return "read a file that is guarded"
 	case "web":
 		return "reach the web"
 	case "mcp":
-		return "use a tool of another server"
+		return "use a tool"
 	case "external_directory":
 		return "reach outside its workspace"
 	case "loop":

@@ -105,8 +105,11 @@ func (s Session) Execution() Reading {
 	r := Reading{Key: string(state), Words: l.words, Icon: l.icon, Tone: l.tone}
 	switch state {
 	case journal.StateRunning:
-		if s.Claim != nil && s.Claim.Phase == journal.PhaseReady {
+		switch {
+		case s.Claim != nil && s.Claim.Phase == journal.PhaseReady:
 			r.Words = "Starting"
+		case s.agentWorks():
+			r.Words = "Working: " + Line(s.State.Agent, 40)
 		}
 	case journal.StateRetrying:
 		r.Words = "Retrying in " + Ago(s.State.Retry.At-s.Now)
@@ -132,8 +135,11 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 	case journal.StateRunning:
 		return s.runningDetail(since)
 	case journal.StateRetrying:
-		return Say(fmt.Sprintf("The provider did not take the request. Try %d of %d at ", st.Retry.N, st.Retry.Of), AtSecond(st.Retry.At), ".")
+		return Say(fmt.Sprintf("The message did not reach the agent. Try %d of %d at ", st.Retry.N, st.Retry.Of), AtSecond(st.Retry.At), ".")
 	case journal.StateWaiting:
+		if s.agentWorks() {
+			return Say("The agent waits for your answer. Nothing else is running. Since ", At(since), ", ", Age(since), ".")
+		}
 		return Say("Nothing is running. Since ", At(since), ", ", Age(since), ".")
 	case journal.StateBlocked:
 		return Say(st.Blocked.Detail, " Nothing is running.")
@@ -189,7 +195,7 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 	if s.Host != "" {
 		worker = s.Host
 	}
-	if s.Kept > 0 {
+	if s.Kept > 0 || s.agentWorks() {
 		return s.leftDetail(worker, since)
 	}
 	if s.Claim.ExpiresAt <= s.Now {
@@ -258,6 +264,8 @@ func blockedWords(b *journal.BlockInfo) string {
 		return "Waiting for a workspace"
 	case journal.BlockRecovery:
 		return "Waiting for your word"
+	case journal.BlockSignIn:
+		return "Waiting for the agent to be signed in"
 	}
 	return "Waiting for " + Line(string(b.Cause), 40)
 }
@@ -423,7 +431,7 @@ func (s Session) Resting() bool { return s.State.TurnOpen() && s.Claim == nil &&
 
 // Continuable reports whether *continue* would be taken (PRO-6).
 func (s Session) Continuable() bool {
-	blocked := s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockRecovery
+	blocked := s.State.Blocked != nil && s.State.Blocked.Cause.Lifted()
 	return !s.State.Archived && s.State.Unknowns() == 0 && (s.State.Held || blocked)
 }
 
@@ -441,7 +449,10 @@ func (s Session) RowDetail() Phrase {
 	if r := s.NeedsYou(); r.Key != string(journal.NeedsNone) && r.Key != string(journal.NeedsReview) {
 		return Say(p, ", ", Word{Text: r.Words, Strong: true})
 	}
-	if s.State.Adopts() && s.Claim == nil {
+	switch {
+	case s.agentAdopted() && s.Claim == nil:
+		p = Say(p, ", no server follows the agent just now")
+	case s.State.Adopts() && s.Claim == nil:
 		p = Say(p, ", no server follows its command just now")
 	}
 	if s.unfinished() {
@@ -458,8 +469,8 @@ func AllReadings() []Reading {
 	explained := map[journal.ExecutionState]string{
 		journal.StateIdle:         "Nothing was asked, or all of it was withdrawn.",
 		journal.StateQueued:       "There is work, and it waits for a free worker.",
-		journal.StateRunning:      "A worker holds the session and works, or a command of it runs on although its server was restarted.",
-		journal.StateRetrying:     "The provider did not take a request; it is sent again at the time shown.",
+		journal.StateRunning:      "A worker holds the session and works, or a command or the agent goes on although the server was restarted.",
+		journal.StateRetrying:     "A message did not reach the agent; it is sent again at the time shown.",
 		journal.StateWaiting:      "The agent asked for something. Nothing runs until you answer.",
 		journal.StateBlocked:      "An agent, a workspace or your word is missing. Nothing is lost, and nothing runs.",
 		journal.StateStopping:     "You asked to stop, and that is being done.",

@@ -77,6 +77,9 @@ func knownUntil(b *journal.StepRecovered, recovered int64, ended map[string]int6
 		return 0
 	}
 	known := int64(0)
+	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsAdopted }) {
+		known = recovered
+	}
 	for _, c := range b.Calls {
 		switch c.Became {
 		case journal.CallIsUnknown:

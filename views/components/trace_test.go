@@ -72,6 +72,7 @@ func TestSpans(t *testing.T) {
 		"ended, nobody said when": {[]at{{0, start}, {5, dispatched}, {50, settles}, {60, end}}, "working 5, unknown 45, working 10"},
 		"one ended, one unknown":  {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{Calls: append(slices.Clone(settles.Calls), journal.RecoveredCall{CallID: "call_1", Became: journal.CallIsUnknown})}}, {50, record(45)}, {50, unknown}, {60, resolved}}, "working 5, unknown 55, working 204"},
 		"adopted, attempt lost":   {[]at{{0, start}, {5, dispatched}, {10, &journal.StepRecovered{Calls: adopted.Calls, Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsUnknown}}}}, {20, end}}, "working 5, unknown 5, working 10"},
+		"an agent was adopted":    {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsAdopted}}}}, {20, end}}, "working 20"},
 		"blocked, then ended":     {[]at{{0, start}, {10, &journal.SessionBlocked{}}, {20, end}}, "working 10, stopped 10"},
 		"of a turn from before":   {[]at{{0, ask}, {10, reply}}, "waiting 10, working 254"},
 		"attempt":                 {[]at{{0, start}, {10, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, &journal.AttemptResolved{AttemptID: "att_1"}}}, "working 10, unknown 10, working 244"},

@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"fmt"
 	"strings"
 
 	"holdfast/journal"
@@ -34,6 +35,15 @@ func askCards() Section {
 		c.Request.Permission, c.Request.Resources, c.Nr, c.Of = "external_directory", []string{"/etc/hosts"}, 1, 2
 	})
 	s.Examples = append(s.Examples, draw("what tells it from the other permission", components.Apart, two), draw("the same, in the inbox", components.ApartLine, two))
+	for _, n := range []int{3, 500} {
+		name := fmt.Sprintf("an agent’s change of %d lines", n)
+		card := components.NewDecisionCard(changeRequest(), edit(n), fixtures.Now, "key")
+		add(name, card)
+		s.Examples = append(s.Examples, draw(name+": its files", components.AskedFiles, card))
+		card.Own = true
+		add(name+", on its own page", card)
+	}
+	add("an agent’s change that isn’t at hand", components.NewDecisionCard(changeRequest(), nil, fixtures.Now, "key"))
 	add("long", ask(long, nil, nil))
 	add("long, on its own page", ask(long, nil, own))
 	add("hidden characters", ask("echo safe \u202e\x1b[2J", nil, nil))
@@ -44,6 +54,12 @@ func askCards() Section {
 		add("permission "+permission, ask("src/round.go", nil, func(c *components.DecisionCard) { c.Request.Permission = permission }))
 	}
 	return s
+}
+
+func changeRequest() *journal.Request {
+	r := fixtures.Request("Edit internal/fx/round.go", map[string]any{"tool": "edit", "diff": "--- internal/fx/round.go\n+++ internal/fx/round.go\n  line 1\n- line 2\n+ line two\n"})
+	r.Permission, r.Resources = "edit", []string{"internal/fx/round.go"}
+	return r
 }
 
 func unknown(change func(*components.UnknownCard)) components.UnknownCard {
@@ -92,10 +108,10 @@ func unknownCards() Section {
 }
 
 func attemptCards() Section {
-	return Section{ID: "attempt", Title: "Unknown outcome of a request to a model", Examples: []Example{
-		draw("as it arrives", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key"}),
-		draw("nothing was chosen", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key", Problem: "Choose what shall become of it, then record it", Field: "outcome", Evidence: "The bill says nothing."}),
-		draw("locked", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Key: "key", Locked: true}),
+	return Section{ID: "attempt", Title: "Unknown outcome of a message to an agent", Examples: []Example{
+		draw("as it arrives", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key"}),
+		draw("nothing was chosen", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key", Problem: "Choose what shall become of it, then record it", Field: "outcome", Evidence: "The bill says nothing."}),
+		draw("locked", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key", Locked: true}),
 	}}
 }
 

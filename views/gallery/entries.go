@@ -39,6 +39,11 @@ func entries() Section {
 		rows("a call, from intent to outcome", components.Entries(callWindow(journal.CallFailed))),
 		rows("a call that runs", components.Entries(runningWindow())),
 		rows("ways in which a call ends", ends()),
+		rows("an agent that writes, thinks and edits", components.Entries(agentWindow())),
+		rows("a message that was cut off", components.Entries(cutOffWindow())),
+		rows("a run of pieces that a window leaves out", components.Entries(runWindow())),
+		draw("the notes of messages that aren’t complete", components.DraftNotes, []components.DraftNote{components.NewDraftNote("msg_1", journal.PartText, false), components.NewDraftNote("msg_2", journal.PartText, true)}),
+		draw("what an agent says more of its call", components.CallWhats, []components.CallWhat{components.NewCallWhat(edit(12))}, fixtures.Now),
 		rows("kinds that this build can’t read", components.Entries(fixtures.Strange())),
 		draw("the last entries, beside something else", components.LastEntries, "ses_1", components.Entries(callWindow(journal.CallSucceeded)), fixtures.Now),
 	}}
@@ -90,6 +95,56 @@ func ends() []components.Entry {
 	w := fixtures.Window(&journal.CallSettled{CallID: "call_1", State: journal.CallFailed, Reason: "timeout"})
 	w.Events[0].Seq, w.Events[0].ExecutionID = int64(len(out)+1), "" // while no execution was there
 	return append(out, components.Entries(w)...)
+}
+
+// agentWindow is a turn of an agent, up to the message that it is writing.
+func agentWindow() components.Window {
+	att, call := "att_1", edit(30)
+	w := fixtures.Window(
+		&journal.AgentOpened{How: journal.AgentNew, Name: "opencode", Version: "1.2.3", Resumes: true},
+		&journal.AttemptPrepared{AttemptID: att, Model: "opencode"}, &journal.AttemptDispatched{AttemptID: att}, &journal.AttemptReceiving{AttemptID: att},
+		&journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartReasoning, Text: journal.T("First the file, then the **tests**.")},
+		&journal.MessageCompleted{MessageID: "msg_2", Part: journal.PartText, Text: journal.T("I round in *one* place now:\n\n- `round.go`\n- its test\n")},
+		&journal.CallProposed{CallID: "call_1", Tool: "edit", Input: call.Input, Effect: journal.EffectEffect, AttemptID: &att},
+		&journal.CallDispatched{CallID: "call_1", N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByAgent}},
+		&journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded},
+		&journal.MessageDelta{MessageID: "msg_3", Part: journal.PartReasoning, Text: journal.T("Do the tests pass?")},
+		&journal.MessageDelta{MessageID: "msg_4", Part: journal.PartText, Text: journal.T("Now I run the tests, and")})
+	w.Calls["call_1"] = call
+	w.Writing = map[string]components.Writing{"msg_3/reasoning": {Seq: 10}, "msg_4/text": {Seq: 11, Text: "Now I run the tests, and look at what they say", Through: 40, Before: true}}
+	return w
+}
+
+func cutOffWindow() components.Window {
+	w := fixtures.Window(&journal.MessageDelta{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("Now I")}, &journal.AttemptUnknown{AttemptID: "att_1"})
+	w.Writing = map[string]components.Writing{"msg_1/text": {Seq: 1, CutOff: true}}
+	return w
+}
+
+func runWindow() components.Window {
+	w := fixtures.Window(&journal.AttemptReceiving{AttemptID: "att_1"})
+	w.Through, w.Ended = 2000, fixtures.Now
+	return w
+}
+
+// edit is a call that changes a file of n lines.
+func edit(n int) *journal.Call {
+	old := lines(n)
+	return fixtures.AgentCall("edit", fixtures.AgentEdit("internal/fx/round.go", old, strings.Replace(old, "line 2 of", "line two of", 1)+strings.Repeat("one more line\n", n)))
+}
+
+func diffs() Section {
+	s := Section{ID: "diff", Title: "Change", Note: "A sign and words say what colour says. What is long is bounded, with the whole folded below."}
+	add := func(name string, c *journal.Call) {
+		d := components.CallPayload(c).WholeDiff("change")
+		s.Examples = append(s.Examples, draw(name, components.DiffBox, *d))
+	}
+	add("a short one", edit(3))
+	add("a new file", fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"notes.md","old":null,"new":"# Notes\n\none\n"}]}`)))
+	add("characters that act", fixtures.AgentCall("edit", fixtures.AgentEdit("a.txt", "safe\n", "safe \u202e\x1b[2J\n")))
+	add("two files", fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"a.go","old":"a\n","new":"b\n"},{"path":"b.go","old":"a\n","new":""}]}`)))
+	s.Examples = append(s.Examples, draw("what the agent gave its tool", components.RawInput, "raw", components.CallPayload(edit(3))))
+	return s
 }
 
 func lines(n int) string {

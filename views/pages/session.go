@@ -92,5 +92,5 @@ func (p Session) NothingNeeded() string {
 
 // BlockedOnly reports a block that the owner can't lift by *continue*.
 func (p Session) BlockedOnly() bool {
-	return p.S.State.Blocked != nil && p.S.State.Blocked.Cause != journal.BlockRecovery
+	return p.S.State.Blocked != nil && !p.S.State.Blocked.Cause.Lifted()
 }

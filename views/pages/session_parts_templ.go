@@ -170,7 +170,7 @@ func journalRows(p Session) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if e.Seq == p.AwayAfter {
+			if e.Holds(p.AwayAfter) {
 				templ_7745c5c3_Err = components.AwayRow(p.AwaySince, int(p.S.LastSeq-p.AwayAfter), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -1,0 +1,128 @@
+package components_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"holdfast/journal"
+	"holdfast/views/components"
+	"holdfast/views/internal/fixtures"
+)
+
+// manyLines gives n lines, some of them changed.
+func manyLines(n int, change map[int]string) string {
+	var b strings.Builder
+	for i := range n {
+		if c, ok := change[i]; ok {
+			b.WriteString(c)
+			continue
+		}
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	return b.String()
+}
+
+func diffRows(box *goquery.Selection) string {
+	var out []string
+	box.Find("tr").Each(func(_ int, tr *goquery.Selection) { out = append(out, strings.TrimRight(tr.Text(), "\n")) })
+	return strings.Join(out, "|")
+}
+
+func asked(c *journal.Call, permission string) components.DecisionCard {
+	r := fixtures.Request("Edit src/round.go", map[string]any{"tool": c.Tool, "diff": "--- src/round.go\n+++ src/round.go\n- a\n+ b\n", "effect": "effect"})
+	r.Permission, r.Resources = permission, []string{"src/round.go"}
+	return components.NewDecisionCard(r, c, now, "key")
+}
+
+// An agent's change is read as lines that come and go, told by sign and word; what
+// is far from a change is left out.
+func TestDiffBox_Lines(t *testing.T) {
+	t.Parallel()
+	input := fixtures.AgentEdit("src/round.go", manyLines(40, nil), manyLines(40, map[int]string{5: "", 20: "new <b>\u202e\n"}))
+	card := asked(fixtures.AgentCall("edit", input), "edit")
+	doc := render(t, components.AskCard(card))
+	if got := text(doc.Find("h3")); got != "Decision: write to a file src/round.go" {
+		t.Errorf("the heading is %q", got)
+	}
+	got := diffRows(doc.Find(`[data-testid="diff"]`))
+	want := "…2 unchanged lines| line 2| line 3| line 4|-removed: line 5| line 6| line 7| line 8|…8 unchanged lines| line 17| line 18| line 19|-removed: line 20|+added: new <b>\\u202e| line 21| line 22| line 23|…16 unchanged lines"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if doc.Find(`[data-testid="diff"] .num`).Text() != "+1 −2" || doc.Find("tr.d").Length() != 2 || doc.Find(`[data-testid="diff"] b`).Length() != 0 {
+		t.Errorf("the box is %s", text(doc.Find(`[data-testid="diff"]`)))
+	}
+	if card.Answerable() || doc.Find(`[data-testid="hides"]`).Length() != 1 {
+		t.Error("a change with a character that acts can be allowed in the card")
+	}
+}
+
+// A long change is bounded in a row and in a card, and whole where it is answered.
+//
+// proves PER-1
+func TestDiffBox_IsBounded(t *testing.T) {
+	t.Parallel()
+	call := fixtures.AgentCall("edit", fixtures.AgentEdit("src/long.go", "", manyLines(1000, nil)))
+	card := asked(call, "edit")
+	doc := render(t, components.AskCard(card))
+	if n := doc.Find(`[data-testid="diff"] > .diff tr`).Length(); n != 60 || card.Answerable() {
+		t.Errorf("%d lines stand open in the card, answerable %v", n, card.Answerable())
+	}
+	fold := doc.Find(`[data-testid="whole-change"]:not([open])`)
+	if fold.Find("tr").Length() != 400 || text(fold.Find("summary")) != "Show the whole change, 1000 lines" || !strings.Contains(text(doc.Selection), "600 more lines of the change") {
+		t.Errorf("the fold has %d lines: %q", fold.Find("tr").Length(), text(fold.Find("summary")))
+	}
+	card.Own = true
+	doc = render(t, components.AskCard(card))
+	if n := doc.Find(`[data-testid="diff"] > .diff tr`).Length(); n != 1000 || !card.Answerable() || doc.Find(`[data-testid="decision-form"]`).Length() != 1 {
+		t.Errorf("%d lines stand on its own page, answerable %v", n, card.Answerable())
+	}
+	if raw := doc.Find(`[data-testid="raw-input"]:not([open]) pre`); !strings.Contains(raw.Text(), `"newString"`) {
+		t.Errorf("what the agent gave its tool isn't there: %.60q", raw.Text())
+	}
+	att := "att_1"
+	w := window(t, &journal.CallProposed{CallID: "call_1", AttemptID: &att, Tool: "edit", Input: call.Input})
+	w.Calls["call_1"] = call
+	if n := render(t, components.JournalRow(components.Entries(w)[0], now)).Find(`#what-call_1 [data-testid="diff"] > .diff tr`).Length(); n != 12 {
+		t.Errorf("%d lines stand open in the row", n)
+	}
+}
+
+// Where the call isn't at hand, the request's own words show the change, and it
+// can't be answered there.
+func TestDiffBox_OfTheRequestAlone(t *testing.T) {
+	t.Parallel()
+	card := components.NewDecisionCard(asked(fixtures.AgentCall("edit", nil), "edit").Request, nil, now, "key")
+	if got := diffRows(render(t, components.AskCard(card)).Find(`[data-testid="diff"]`)); got != "-removed: a|+added: b" {
+		t.Errorf("got %s", got)
+	}
+	if card.Answerable() || card.Payload.Row() || card.Payload.Title() != "Edit src/round.go" || card.Payload.Files != "src/round.go" {
+		t.Errorf("it is %+v", card.Payload)
+	}
+}
+
+// What an agent calls its own is named by its command, its files, or its words.
+func TestCallTitle_OfAnAgent(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]*journal.Call{
+		"go test ./...":     fixtures.AgentCall("execute", fixtures.AgentCommand("go test ./...")),
+		"Edit src/round.go": fixtures.AgentCall("edit", fixtures.AgentEdit("src/round.go", "a", "b")),
+		"Read src/round.go": fixtures.AgentCall("read", fixtures.AgentTool("read", "Read src/round.go", "src/round.go")),
+		"think":             fixtures.AgentCall("think", []byte(`{"title":"","kind":"think"}`)),
+	} {
+		p := components.CallPayload(c)
+		if got := components.NewCallTitle(c.Tool, p); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if !p.Known {
+			t.Errorf("%s: it isn't known", want)
+		}
+	}
+	p := components.CallPayload(fixtures.AgentCall("execute", []byte(`{"title":"Run the tests","kind":"execute","input":{"command":"go test","description":"all of them"}}`)))
+	if p.Text != "go test" || len(p.Facts) != 2 || p.Facts[0] != (components.Fact{Name: "Description", Value: "all of them"}) || p.Facts[1].Value != "Run the tests" {
+		t.Errorf("it is %+v", p)
+	}
+}
