@@ -103,6 +103,7 @@ var purities = []pure{
 // starters are the files in which a goroutine may be started, with the one who
 // stops it and waits for it. Tests may start any.
 var starters = map[string]string{
+	"runner/acp/probe.go":    "runs an agent that is only looked at: Probe waits for it",
 	"serve.go":               "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
 	"runner/runner.go":       "drains: ended and awaited by Stop",
 	"runner/turn.go":         "ends the repetition of a write when the run ends: undone when the write returns",

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -259,10 +260,9 @@ func TestCrash_KnowsAllLabels(t *testing.T) {
 	t.Parallel()
 	var known, placed []string
 	for _, pt := range points {
-		name, _, _ := strings.Cut(pt.label, ":")
-		known = append(known, name)
+		known = append(known, pt.label)
 	}
-	known = append(known, stdinPoints...)
+	known = slices.Concat(known, slices.Collect(maps.Keys(stdinPoints)), agentPoints)
 	for _, pt := range shimPoints {
 		known = append(known, pt.label)
 	}
@@ -280,6 +280,9 @@ func TestCrash_KnowsAllLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	for i := range known {
+		known[i], _, _ = strings.Cut(known[i], ":")
 	}
 	slices.Sort(known)
 	slices.Sort(placed)

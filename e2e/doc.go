@@ -11,6 +11,13 @@
 //		s.restart()                         // same state folder, database, address
 //	})
 //
+// Agents that speak ACP are e2e/fakeagent, each with a script and a log:
+//
+//	f := w.fake("fake", `{"prompts": [{"steps": [{"say": "hi"}]}]}`)
+//	s := w.serve(agents(f))
+//	id := s.mission("Say hi", f.by)
+//	f.wantPrompts("Say hi")
+//
 // A world is one database (SQLite and Postgres, as subtests of those names) with
 // one user, one token and one workspace. What a server has acknowledged is
 // remembered by its client; when the test ends every server is killed and the

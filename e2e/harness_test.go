@@ -22,14 +22,15 @@ import (
 // patience bounds what a test waits for; it is met only by a test that fails.
 const patience = 60 * time.Second
 
-// binary is the product, built once for all tests.
-var binary string
+// binary is the product, and agentBinary the agent that speaks ACP; both are built
+// once for all tests.
+var binary, agentBinary string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "holdfast-e2e-*")
 	if err == nil {
-		binary = filepath.Join(dir, "holdfast")
-		err = build(binary)
+		binary, agentBinary = filepath.Join(dir, "holdfast"), filepath.Join(dir, "fakeagent")
+		err = errors.Join(build(binary, "."), build(agentBinary, "./e2e/fakeagent"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -40,12 +41,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func build(to string) error {
+func build(to, pkg string) error {
 	args := []string{"build", "-o", to}
 	if crashpoints {
 		args = append(args, "-tags", "crashpoints")
 	}
-	cmd := exec.Command("go", append(args, ".")...)
+	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = ".."
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

@@ -62,6 +62,21 @@ func TestEvidence_Crash(t *testing.T) {
 	shoot(b, "crash-5-reconciled")
 }
 
+// TestEvidence_Agent shows the page of an agent that writes, outlives its server and asks.
+func TestEvidence_Agent(t *testing.T) {
+	agentWrites(t, func(b *tab, stage string) {
+		for _, theme := range []string{"light", "dark"} {
+			b.theme(theme)
+			for width, size := range map[int64]string{1280: "wide", 390: "narrow"} {
+				b.width(width)
+				shoot(b, "agent-"+stage+"-"+size+"-"+theme)
+			}
+		}
+		b.theme("light")
+		b.width(1280)
+	})
+}
+
 // picture takes a page in both themes and widths.
 func picture(b *tab, name, path string) {
 	for _, theme := range []string{"light", "dark"} {

@@ -73,7 +73,7 @@ func (l *live) wantRows() {
 // rise, and each row bears its number as its id.
 func (b *tab) rows(t *testing.T) []int64 {
 	t.Helper()
-	got := eval[[]struct{ ID, Seq string }](b, `[...document.querySelectorAll('[data-testid="journal"] > li')].map(r => ({id: r.id, seq: r.dataset.seq ?? ''}))`)
+	got := eval[[]struct{ ID, Seq, From string }](b, `[...document.querySelectorAll('[data-testid="journal"] > li')].map(r => ({id: r.id, seq: r.dataset.seq ?? '', from: r.dataset.from ?? ''}))`)
 	var out []int64
 	for _, r := range got {
 		seq, err := strconv.ParseInt(r.Seq, 10, 64)
@@ -83,7 +83,23 @@ func (b *tab) rows(t *testing.T) []int64 {
 		if len(out) > 0 && seq <= out[len(out)-1] {
 			t.Errorf("entry %d stands after %d", seq, out[len(out)-1])
 		}
-		out = append(out, seq)
+		out = append(out, run(t, r.From, seq)...)
+	}
+	return out
+}
+
+// run are the numbers that a row stands for: its own, or those of a run of pieces.
+func run(t *testing.T, from string, seq int64) (out []int64) {
+	t.Helper()
+	first := seq
+	if from != "" {
+		var err error
+		if first, err = strconv.ParseInt(from, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := first; n <= seq; n++ {
+		out = append(out, n)
 	}
 	return out
 }
