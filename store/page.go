@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast/journal"
@@ -12,13 +13,15 @@ import (
 // SessionPage is all that the page of a session shows, on one snapshot (RDR-1).
 type SessionPage struct {
 	Session  Session
-	Events   []journal.Event
+	Events   []journal.Event // of a window: its entries, without the pieces between them; else all after a seq
+	Through  int64           // the last seq of a window; what isn't in Events up to there is a piece
+	Writing  []Writing       // messages that nobody has said whole, the newest MaxWriting; of a window: all in it, with their text
 	Queue    []QueuedPrompt
 	Requests []*journal.Request // pending, the oldest MaxPageRequests; Session.State.Pending names all
 	Asked    map[string]int     // how many are pending, by call, where not all of them are in Requests
 	Unknown  []*journal.Call    // to be reconciled
 	Calls    map[string]*journal.Call
-	Texts    map[string]string // of promoted prompts, by prompt
+	Texts    map[string]string // of promoted prompts, by prompt; of messages that lie in a blob, by MessageKey
 	Outputs  map[string]OutputEnds
 	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
 	Seen     Seen
@@ -38,12 +41,33 @@ const (
 	tailBytes = 24 << 10
 )
 
-// Pieces of output are rows without anything to read, so a window that holds
-// few other entries reaches further back for them, but never far.
+// Writing is a message of the agent of which there are pieces only: it is being
+// written, or was cut off.
+type Writing struct {
+	Message string       `db:"id"`
+	Part    journal.Part `db:"part"`
+	Seq     int64        `db:"seq"` // of its first piece, where it stands as an entry
+	CutOff  bool         `db:"-"`   // what wrote it is lost, or its turn has ended
+	Text    string       `db:"-"`   // so far: the end of it, at most MaxWritten bytes
+	Through int64        `db:"-"`   // the seq up to which Text has its pieces
+	Before  bool         `db:"-"`   // something of it stands before Text
+}
+
+// MessageKey tells the parts of a message apart.
+func MessageKey(id string, part journal.Part) string { return id + "/" + string(part) }
+
+// Bounds of what is read of messages that nobody has said whole.
 const (
-	wantedEntries = 20
-	reachBack     = 1000
+	MaxWriting = 8
+	MaxWritten = 16 << 10
 )
+
+// pieceKinds are no entries: what they say is shown elsewhere. They are those that
+// the index event_entry leaves out.
+const pieceKinds = "'call.output', 'message.delta', 'call.described'"
+
+// reachBack is how far an execution's last word is looked for.
+const reachBack = 1000
 
 // spanKinds are those of the index event_span.
 const spanKinds = "'turn.started', 'turn.ended', 'continuation.requested', 'session.blocked', 'session.unblocked', 'permission.asked', 'permission.replied', 'permission.cancelled', 'step.recovered', 'call.unknown', 'call.resolved', 'attempt.unknown', 'attempt.resolved'"
@@ -54,40 +78,128 @@ const MaxPageRequests = 100
 // maxSpans bounds what the line of a session's life is drawn from.
 const maxSpans = 200
 
-// SessionPage reads a window of at most limit events before a seq (0: the
-// newest), with all that stands beside it. Code: not_found.
+// SessionPage reads a window of the newest limit entries before a seq (0: of all),
+// with all that stands beside it. Pieces are no entries, so however many there are
+// they fill no window (RDR-6). Code: not_found.
 func (s *Store) SessionPage(ctx context.Context, owner, id string, before int64, limit int) (SessionPage, error) {
 	return s.sessionPage(ctx, owner, id, func(q querier, p *SessionPage) error {
-		page, err := eventsBefore(ctx, q, owner, id, before, limit)
-		if err != nil {
+		p.Through = p.Session.LastSeq
+		if before > 0 && before <= p.Through {
+			p.Through = before - 1
+		}
+		var err error
+		if p.Events, p.Writing, err = entriesThrough(ctx, q, id, p.Through, limit); err != nil {
 			return err
 		}
-		p.Events, err = reach(ctx, q, id, page.Events, min(limit, wantedEntries))
-		return err
+		for i := range p.Writing {
+			if err := p.Writing[i].read(ctx, q, id, p.Session.LastSeq); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// reach puts earlier events before a window while it is missing entries besides
-// pieces of output. The data of the pieces that are added is left out: nothing
-// but their number is shown.
-func reach(ctx context.Context, q querier, id string, window []journal.Event, missing int) ([]journal.Event, error) {
-	for i := range window {
-		if window[i].Kind != journal.KindCallOutput {
-			missing--
+// entriesThrough reads the newest entries up to a seq, in order, and which of them
+// are messages that nobody has said whole.
+func entriesThrough(ctx context.Context, q querier, id string, through int64, limit int) ([]journal.Event, []Writing, error) {
+	limit = min(max(limit, 1), MaxEvents)
+	var rows []eventRow
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_entry")+" WHERE session_id = ? AND seq <= ? AND kind NOT IN ("+pieceKinds+") ORDER BY seq DESC LIMIT ?", id, through, limit); err != nil {
+		return nil, nil, err
+	}
+	open, err := writing(ctx, q, id, through, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(open) > 0 {
+		var begun []eventRow
+		seqs := []any{id}
+		for _, w := range open {
+			seqs = append(seqs, w.Seq)
+		}
+		if err := q.all(ctx, &begun, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq IN ("+marks(len(open))+")", seqs...); err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, begun...)
+	}
+	slices.SortFunc(rows, func(a, b eventRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	rows = rows[max(len(rows)-limit, 0):]
+	open = slices.DeleteFunc(open, func(w Writing) bool { return len(rows) == 0 || w.Seq < rows[0].Seq })
+	return events(rows), open, nil
+}
+
+// writing reads the newest messages up to a seq that nobody has said whole.
+func writing(ctx context.Context, q querier, id string, through int64, limit int) ([]Writing, error) {
+	var out []Writing
+	err := q.all(ctx, &out, "SELECT id, part, seq FROM message"+q.dialect().indexed("message_open")+" WHERE session_id = ? AND complete = 0 AND seq <= ? ORDER BY seq DESC LIMIT ?", id, through, limit)
+	return out, err
+}
+
+// ends finds where what wrote the message was lost, or its turn ended; 0: neither.
+func (w *Writing) ends(ctx context.Context, q querier, id string) (seq int64, err error) {
+	err = q.get(ctx, &seq, "SELECT coalesce(min(seq), 0) FROM event"+q.dialect().indexed("event_span")+" WHERE session_id = ? AND kind IN ("+spanKinds+") AND kind IN ('attempt.unknown', 'turn.ended') AND seq > ?", id, w.Seq)
+	w.CutOff = seq > 0
+	return seq, err
+}
+
+// read takes the end of what was written of a message up to the head.
+func (w *Writing) read(ctx context.Context, q querier, id string, head int64) error {
+	until, err := w.ends(ctx, q, id)
+	if err != nil {
+		return err
+	}
+	w.Through = head
+	var pieces []string
+	size := 0
+	for before := cmp.Or(until, head+1); before > w.Seq; {
+		var rows []eventRow
+		if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq >= ? AND seq < ? AND kind = 'message.delta' ORDER BY seq DESC LIMIT 500", id, w.Seq, before); err != nil {
+			return err
+		}
+		before = 0
+		for i := range rows {
+			text, err := w.piece(ctx, q, &rows[i])
+			if err != nil {
+				return err
+			}
+			pieces, size, before = append(pieces, text), size+len(text), rows[i].Seq
+			if size > MaxWritten {
+				before = 0
+				break
+			}
 		}
 	}
-	if missing <= 0 || len(window) == 0 || window[0].Seq == 1 {
-		return window, nil
+	slices.Reverse(pieces)
+	w.Text = strings.Join(pieces, "")
+	w.bound()
+	return nil
+}
+
+// bound cuts what is too much of the text, between characters.
+func (w *Writing) bound() {
+	over := len(w.Text) - MaxWritten
+	if over <= 0 {
+		return
 	}
-	first := window[0].Seq
-	var from []int64
-	err := q.all(ctx, &from, "SELECT seq FROM event WHERE session_id = ? AND seq < ? AND seq >= ? AND kind <> 'call.output' ORDER BY seq DESC LIMIT ?", id, first, max(1, first-reachBack), missing)
-	if err != nil || len(from) == 0 {
-		return window, err
+	for over < len(w.Text) && !utf8.RuneStart(w.Text[over]) {
+		over++
 	}
-	var rows []eventRow
-	err = q.all(ctx, &rows, "SELECT session_id, seq, id, kind, version, time, actor_type, actor_id, execution_id, CASE WHEN kind = 'call.output' THEN '{}' ELSE data END AS data FROM event WHERE session_id = ? AND seq >= ? AND seq < ? ORDER BY seq", id, from[len(from)-1], first)
-	return append(events(rows), window...), err
+	w.Text, w.Before = w.Text[over:], true
+}
+
+// piece is the text of an event if it is a piece of the message.
+func (w *Writing) piece(ctx context.Context, q querier, row *eventRow) (string, error) {
+	ev := row.event()
+	body, err := ev.Decode()
+	if err != nil {
+		return "", err
+	}
+	d, ok := body.(*journal.MessageDelta)
+	if !ok || d.MessageID != w.Message || d.Part != w.Part {
+		return "", nil
+	}
+	return fullText(ctx, q, ev.SessionID, d.Text)
 }
 
 // SessionAfter is SessionPage for who has the events up to a seq already: a
@@ -99,8 +211,19 @@ func (s *Store) SessionAfter(ctx context.Context, owner, id string, after int64,
 			return err
 		}
 		var err error
-		p.Events, err = eventsAfter(ctx, q, id, after, min(max(limit, 1), MaxEvents))
-		return err
+		if p.Events, err = eventsAfter(ctx, q, id, after, min(max(limit, 1), MaxEvents)); err != nil || len(p.Events) == 0 {
+			return err
+		}
+		p.Through = p.Events[len(p.Events)-1].Seq
+		if p.Writing, err = writing(ctx, q, id, p.Through, MaxWriting); err != nil {
+			return err
+		}
+		for i := range p.Writing {
+			if _, err := p.Writing[i].ends(ctx, q, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -225,9 +348,6 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 		}
 	}
 	for i := range p.Events {
-		if p.Events[i].Kind == journal.KindCallOutput && string(p.Events[i].Data) == "{}" {
-			continue // what reach left out
-		}
 		body, err := p.Events[i].Decode()
 		if err != nil {
 			return err
@@ -244,6 +364,15 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 				return err
 			}
 			p.Texts[b.PromptID] = text
+		case *journal.MessageCompleted:
+			if b.Text.Blob == "" {
+				continue
+			}
+			text, err := fullText(ctx, q, id, b.Text)
+			if err != nil {
+				return err
+			}
+			p.Texts[MessageKey(b.MessageID, b.Part)] = text
 		}
 		if err := p.withCall(ctx, q, id, call); err != nil {
 			return err

@@ -22,35 +22,117 @@ func writes(call string, from int64, pieces ...string) []journal.Body {
 	return out
 }
 
-// A window in which a command printed without end still shows what led to it.
-func TestSessionPage_ReachesBehindOutput(t *testing.T) {
+// However much a command printed and an agent wrote, a window has its entries, and
+// no piece.
+func TestSessionPage_PiecesFillNoWindow(t *testing.T) {
 	// proves RDR-6
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := storetest.MustRun(t, s, "w")
 		call := r.MustDispatched(t, s, journal.EffectEffect)
-		before := int64(len(storetest.Events(t, s, r.Session)))
+		before := storetest.Events(t, s, r.Session)
 		var offset int64
 		for range 12 {
 			evs := writes(call, offset, strings.Split(strings.Repeat("x|", 9)+"x", "|")...)
 			offset += int64(len(evs))
 			storetest.MustAppend(t, s, r.Claim, "", evs...)
 		}
+		for range 20 {
+			storetest.MustAppend(t, s, r.Claim, "", said("msg_whole", journal.PartText, slices.Repeat([]string{"word "}, 100)...)...)
+		}
+		whole := strings.Repeat("word ", 2000)
+		storetest.MustAppend(t, s, r.Claim, "", &journal.MessageCompleted{MessageID: "msg_whole", Role: "agent", Part: journal.PartText, Text: journal.T(whole)})
+		head := int64(len(storetest.Events(t, s, r.Session)))
 		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 50)
 		must(t, err)
-		if first := p.Events[0].Seq; first != 1 || int64(len(p.Events)) != before+120 {
-			t.Errorf("the window holds %d events from #%d on", len(p.Events), first)
-		}
-		for i := range p.Events {
-			if p.Events[i].Seq != int64(i)+1 {
-				t.Fatalf("#%d stands at place %d", p.Events[i].Seq, i+1)
-			}
-			if whole := string(p.Events[i].Data) != "{}"; p.Events[i].Kind != journal.KindCallOutput && !whole {
-				t.Errorf("#%d has lost its data", p.Events[i].Seq)
-			}
+		want := append(storetest.Kinds(before), journal.KindMessageCompleted)
+		if got := storetest.Kinds(p.Events); !slices.Equal(got, want) || p.Through != head || len(p.Writing) != 0 {
+			t.Errorf("the window through #%d of %d holds %v, and %v are being written; want %v", p.Through, head, got, p.Writing, want)
 		}
 		if got := p.Outputs[call]; got.Total != 120 || len(got.Head) != 120 || len(got.Tail) != 0 {
 			t.Errorf("output %d bytes, head %d, tail %d", got.Total, len(got.Head), len(got.Tail))
+		}
+		p, err = s.SessionPage(t.Context(), r.Owner, r.Session, head, 2)
+		must(t, err)
+		if got := storetest.Kinds(p.Events); !slices.Equal(got, want[len(want)-3:len(want)-1]) || p.Through != head-1 {
+			t.Errorf("the window before the last entry holds %v through #%d", got, p.Through)
+		}
+	})
+}
+
+// said gives the pieces of a message.
+func said(id string, part journal.Part, pieces ...string) []journal.Body {
+	out := make([]journal.Body, 0, len(pieces))
+	for _, p := range pieces {
+		out = append(out, &journal.MessageDelta{MessageID: id, Role: "agent", Part: part, Text: journal.T(p)})
+	}
+	return out
+}
+
+// A message that is being written is one entry, where it began, with what was
+// written up to the head; so is one that was cut off, which says so.
+//
+// proves RDR-4 RDR-6 ATT-4
+func TestSessionPage_UnfinishedMessages(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		prepared := &journal.AttemptPrepared{AttemptID: store.NewID("att"), TurnID: r.Turn}
+		storetest.MustAppend(t, s, r.Claim, journal.PhaseUncertain, prepared, &journal.AttemptDispatched{AttemptID: prepared.AttemptID})
+		storetest.MustAppend(t, s, r.Claim, "", said("msg_lost", journal.PartText, "cut ", "of")...)
+		storetest.MustAppend(t, s, r.Claim, "", said("msg_thought", journal.PartReasoning, "hm")...)
+		storetest.MustAppend(t, s, r.Claim, "", said("msg_lost", journal.PartText, "f")...)
+		storetest.MustAppend(t, s, r.Claim, journal.PhaseSafe, &journal.AttemptUnknown{AttemptID: prepared.AttemptID})
+		long := strings.Repeat("ä", store.MaxWritten)
+		storetest.MustAppend(t, s, r.Claim, "", said("msg_now", journal.PartText, long[:len(long)/2], long[len(long)/2:], "end")...)
+		head := int64(len(storetest.Events(t, s, r.Session)))
+		for _, limit := range []int{50, 4} {
+			p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, limit)
+			must(t, err)
+			if n := len(p.Events); n != min(limit, int(head)-4) || p.Events[n-1].Seq != head-2 || p.Events[n-2].Kind != journal.KindAttemptUnknown || p.Events[n-3].Kind != journal.KindMessageDelta {
+				t.Fatalf("a window of %d holds %v", limit, storetest.Kinds(p.Events))
+			}
+			if len(p.Writing) != 3 {
+				t.Fatalf("%d messages are unfinished", len(p.Writing))
+			}
+			now, thought, lost := p.Writing[0], p.Writing[1], p.Writing[2]
+			if lost.Text != "cut off" || !lost.CutOff || lost.Before || lost.Seq != p.Events[len(p.Events)-4].Seq {
+				t.Errorf("the one that was cut off is %+v", lost)
+			}
+			if thought.Text != "hm" || !thought.CutOff || thought.Part != journal.PartReasoning {
+				t.Errorf("the thought is %+v", thought)
+			}
+			if now.CutOff || !now.Before || now.Seq != head-2 || now.Through != head || len(now.Text) > store.MaxWritten || !strings.HasSuffix(now.Text, "äend") || !utf8.ValidString(now.Text) {
+				t.Errorf("the one that is being written is %d bytes, %.20q, %+v", len(now.Text), now.Text, now.Seq)
+			}
+		}
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 1)
+		must(t, err)
+		if len(p.Events) != 1 || len(p.Writing) != 1 || p.Events[0].Seq != p.Writing[0].Seq {
+			t.Errorf("a window of one holds %v, %+v", storetest.Kinds(p.Events), p.Writing)
+		}
+		// Who has what came before is told of each piece, and where its message began.
+		p, err = s.SessionAfter(t.Context(), r.Owner, r.Session, head-2, 50)
+		must(t, err)
+		if got := storetest.Kinds(p.Events); len(got) != 2 || p.Through != head || len(p.Writing) != 3 || p.Writing[0].Seq != head-2 || p.Writing[0].Text != "" || !p.Writing[2].CutOff {
+			t.Errorf("after #%d come %v, %+v", head-2, got, p.Writing)
+		}
+	})
+}
+
+// A message that is so long that it lies in a blob has its text all the same.
+//
+// proves JRN-6
+func TestSessionPage_TextOfALongMessage(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		long := strings.Repeat("0123456789", 5000)
+		storetest.MustAppend(t, s, r.Claim, "", &journal.MessageCompleted{MessageID: "msg_1", Role: "agent", Part: journal.PartText, Text: journal.T(long)})
+		p, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 50)
+		must(t, err)
+		if got := p.Texts[store.MessageKey("msg_1", journal.PartText)]; got != long {
+			t.Errorf("its text is %.60q, %d bytes", got, len(got))
 		}
 	})
 }
