@@ -207,7 +207,7 @@ func TestACP_AnAgentIsMended(t *testing.T) {
 					f.follows(b.script)
 				}
 				id := s.mission("Do it", f.by)
-				why := ""
+				var why string
 				if b.blocks {
 					s.untilQuiet(id, "blocked")
 					why = s.events(id).of("session.blocked")[0].str("detail")

@@ -69,7 +69,7 @@ func (l lostAt) script() string {
 func TestACP_ALostAgentIsAsked(t *testing.T) {
 	t.Parallel()
 	lose := map[string]func(s *server, all []*fake){
-		"the agents are killed": func(s *server, all []*fake) {
+		"the agents are killed": func(_ *server, all []*fake) {
 			for _, f := range all {
 				f.kill()
 			}
@@ -101,7 +101,7 @@ func TestACP_ALostAgentIsAsked(t *testing.T) {
 				s.untilKind(ids[1], "call.output", 1)
 				lose(s, all)
 				for i, l := range losses {
-					t.Run(l.name, func(t *testing.T) { l.asked(s, all[i], ids[i]) })
+					t.Run(l.name, func(*testing.T) { l.asked(s, all[i], ids[i]) })
 				}
 				waitGone(t, atoi(t, strings.TrimSpace(w.file("at-pid-command"))))
 				gate.open() // nobody reads it

@@ -67,7 +67,7 @@ func TestACP_APersonStopsIt(t *testing.T) {
 			s.interrupt(ids[i])
 		}
 		for i, c := range stops {
-			t.Run(c.name, func(t *testing.T) { c.stopped(s, all[i], ids[i]) })
+			t.Run(c.name, func(*testing.T) { c.stopped(s, all[i], ids[i]) })
 		}
 		for range stops {
 			gate.open() // nobody reads it

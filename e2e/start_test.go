@@ -373,11 +373,11 @@ func TestE2E_AStartOnAFullDisk(t *testing.T) {
 	s.untilQuiet(id, "ready")
 	before := s.events(id)
 	s.kill9() // which leaves its log beside the file, longer than the index of it
-	log, err := os.Stat(w.db.URL + "-wal")
-	if err != nil || log.Size() < 64<<10 {
-		t.Fatalf("the log is %v, %v", log, err)
+	wal, err := os.Stat(w.db.URL + "-wal")
+	if err != nil || wal.Size() < 64<<10 {
+		t.Fatalf("the log is %v, %v", wal, err)
 	}
-	for what, blocks := range map[string]int64{"nothing fits": 1, "the log may not grow": log.Size() / 512} {
+	for what, blocks := range map[string]int64{"nothing fits": 1, "the log may not grow": wal.Size() / 512} {
 		s.through = []string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks)}
 		s.launch()
 		if code := s.exit(); code != 1 {

@@ -357,7 +357,7 @@ func TestCall_IntentIsKept(t *testing.T) {
 	})
 }
 
-// proves CAL-6 CAL-8
+// proves CAL-6 CAL-8 ATT-1 ATT-6
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
