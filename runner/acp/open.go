@@ -1,0 +1,164 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// errLate says that the agent took too long.
+var errLate = errors.New("the agent did not answer in time")
+
+// open brings the agent's own session into the process, unless it is there. It
+// commits nothing that it reads before that is done: whoever comes after a restart
+// reads it again.
+func (s *session) open(ctx context.Context) error {
+	if p := s.t.State().Process; p != nil && p.Opened {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.a.o.OpenWithin, errLate)
+	defer cancel()
+	o := opening{s: s}
+	for {
+		lines, err := s.hear(ctx)
+		for i := range lines {
+			if done, err := o.line(ctx, &lines[i]); done || err != nil {
+				if err == nil {
+					err = s.rest(ctx, lines[i+1:])
+				}
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// opening is the way to an open session: initialize, then one of three requests.
+type opening struct {
+	s      *session
+	init   wire.InitializeResult
+	how    journal.AgentOpening
+	strays string // what isn't ACP
+}
+
+// refusedError is what the agent answered, which its turn fails with.
+type refusedError struct {
+	words  string
+	signIn bool // it goes on once somebody has signed the agent in
+}
+
+func (e *refusedError) Error() string { return e.words }
+
+func (o *opening) line(ctx context.Context, line *wire.Line) (done bool, err error) {
+	m, stray := wire.Parse(line.Bytes)
+	switch {
+	case stray != nil: // shown if nothing better comes
+		o.strays = tail(o.strays + wire.Excerpt(line.Bytes) + "\n")
+		o.s.conn.fault = o.strays
+	case m.Kind != wire.KindResponse:
+		return false, nil // news of a session that is loaded, which the journal has; or what can't be asked yet
+	case m.ID == wire.NumberID(1):
+		return false, o.initialized(ctx, m)
+	case m.ID == wire.NumberID(2):
+		return true, o.opened(ctx, line, m)
+	}
+	return false, nil
+}
+
+func (o *opening) initialized(ctx context.Context, m wire.Message) error {
+	if m.Err != nil {
+		return &refusedError{words: fmt.Sprintf("The agent could not begin: %s. Nothing was sent.", words(m.Err))}
+	}
+	var err error
+	if o.init, err = wire.Decode[wire.InitializeResult](m.Result); err != nil {
+		return &refusedError{words: "The agent's first answer can't be read: " + err.Error() + ". Nothing was sent."}
+	}
+	if o.init.ProtocolVersion != wire.ProtocolVersion {
+		return &refusedError{words: fmt.Sprintf("The agent speaks version %d of ACP; this server speaks %d. Nothing was sent.", o.init.ProtocolVersion, wire.ProtocolVersion)}
+	}
+	method := o.choose()
+	if method == "" {
+		return &refusedError{words: "This agent can't go on with a conversation in a new process, and the process of this one has ended. Nothing was sent. Start a new session for what is left to do."}
+	}
+	if o.s.conn.p.Told() > 1 { // an earlier server has asked
+		return nil
+	}
+	params := wire.SessionParams{Cwd: o.s.t.State().Workspace}
+	if method != wire.MethodSessionNew {
+		params.SessionID = o.s.t.State().AgentSession
+	}
+	frame, err := wire.Request(2, method, params)
+	if err != nil {
+		return err
+	}
+	return o.s.conn.say(ctx, runner.Commit{Frames: [][]byte{frame}})
+}
+
+// choose is how the session comes into the process: never a new one in place of
+// one that the agent should know.
+func (o *opening) choose() string {
+	switch caps := o.init.AgentCapabilities; {
+	case o.s.t.State().AgentSession == "":
+		o.how = journal.AgentNew
+		return wire.MethodSessionNew
+	case bool(caps.SessionCapabilities.Resume):
+		o.how = journal.AgentResumed
+		return wire.MethodSessionResume
+	case caps.LoadSession:
+		o.how = journal.AgentLoaded
+		return wire.MethodSessionLoad
+	}
+	return ""
+}
+
+func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) error {
+	if m.Err != nil {
+		return &refusedError{o.refused(m.Err), m.Err.Code == wire.CodeAuthRequired}
+	}
+	body := &journal.AgentOpened{ProcessID: o.s.conn.p.ID(), AgentSessionID: o.s.t.State().AgentSession, How: o.how}
+	if o.how == journal.AgentNew {
+		r, err := wire.Decode[wire.NewSessionResult](m.Result)
+		if err != nil || r.SessionID == "" {
+			return &refusedError{words: "The agent opened a session and didn't say which. Nothing was sent."}
+		}
+		body.AgentSessionID = r.SessionID
+	}
+	if info := o.init.AgentInfo; info != nil {
+		body.Name, body.Version = info.Name, info.Version
+	}
+	caps := o.init.AgentCapabilities
+	body.Resumes = caps.LoadSession || bool(caps.SessionCapabilities.Resume)
+	return o.s.conn.commit(ctx, line, runner.Commit{Drafts: []journal.Draft{runner.Seen(body)}})
+}
+
+func (o *opening) refused(e *wire.Error) string {
+	switch {
+	case e.Code == wire.CodeAuthRequired:
+		how := ""
+		for _, m := range o.init.AuthMethods {
+			how += fmt.Sprintf(" %s: %s.", m.Name, m.Description)
+		}
+		return "The agent needs a sign-in: " + words(e) + "." + how + " Nothing was sent."
+	case o.how == journal.AgentNew:
+		return "The agent could not open a session: " + words(e) + ". Nothing was sent."
+	}
+	return "The agent has no memory of this conversation any more: " + words(e) + ". Nothing was sent, and the journal has all of it. Start a new session for what is left to do."
+}
+
+// words are an agent's error for people.
+func words(e *wire.Error) string {
+	text := e.Message
+	if text == "" {
+		text = fmt.Sprintf("error %d", e.Code)
+	}
+	if len(e.Data) > 0 {
+		text += " (" + wire.Excerpt(e.Data) + ")"
+	}
+	return journal.Cut(text, 1000)
+}
