@@ -34,6 +34,7 @@ type Process struct {
 	child *shim.Child
 
 	readTo, skip, sent, logged int64
+	trimmed                    int64 // up to where the spool's room was given back here
 	unsent                     []store.AgentFrame
 	asks                       []store.AgentAsk
 	tried, missed              int64  // frames up to tried may have been given earlier; those from missed on were not given
@@ -275,7 +276,22 @@ func (p *Process) Commit(ctx context.Context, a Commit) error {
 	p.asks = append(p.asks, a.Asks...)
 	p.asks = slices.DeleteFunc(p.asks, func(a2 Ask) bool { return slices.Contains(a.Answered, a2.N) })
 	store.Crash("agent.committed")
+	p.trim()
 	return p.deliver(ctx)
+}
+
+// trimEvery is how much of a spool is read before its room is given back.
+const trimEvery = 4 << 20
+
+// trim gives back the room of what is in the journal: an agent may talk for days.
+func (p *Process) trim() {
+	if p.readTo-p.trimmed < trimEvery {
+		return
+	}
+	p.trimmed = p.readTo
+	if err := p.t.r.o.Shims.Trim(p.id, p.readTo); err != nil {
+		p.t.r.log.Debug("give back the room of what an agent said", slog.String("process", p.id.CallID), slog.Any("error", err))
+	}
 }
 
 // Commit is what an agent has made of what it heard.

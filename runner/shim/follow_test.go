@@ -278,3 +278,39 @@ func TestFollow_OutputBound(t *testing.T) {
 		t.Errorf("got %q … %q", text[:10], text[len(text)-10:])
 	}
 }
+
+// proves JRN-5: what was read gives its room back, and what comes behind it is read as before.
+func TestTrim_GivesBackWhatWasRead(t *testing.T) {
+	t.Parallel()
+	r := mustRoot(t)
+	c := mustStart(t, r, specOf(t, "head -c 300000 /dev/zero | tr '\\0' x"))
+	_, all := mustFollow(t, c)
+	path := r.path(c.ID(), spoolName)
+	ends := boundaries(t, path)
+	from := ends[len(ends)/2]
+	before := room(t, path)
+	if err := r.Trim(c.ID(), from); err != nil {
+		t.Fatal(err)
+	}
+	if after := room(t, path); after > before-from/2 {
+		t.Errorf("it takes %d bytes of the disk, and took %d", after, before)
+	}
+	k := newKept()
+	awaitExit(t, follow(t.Context(), c, from, k))
+	if fmt.Sprint(k.pieces) != fmt.Sprint(all.pieces[len(ends)/2:]) {
+		t.Errorf("got %d pieces behind it, want %d", len(k.pieces), len(all.pieces)-len(ends)/2)
+	}
+	if err := r.Trim(ID{CallID: "call_none", N: 1}, 1); err != nil {
+		t.Errorf("of one that isn't there: %v", err)
+	}
+}
+
+// room is what a file takes of the disk.
+func room(t *testing.T, path string) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks * 512
+}

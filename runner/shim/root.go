@@ -278,6 +278,28 @@ func (r *Root) Read(ctx context.Context, id ID, from int64, deliver func(pieces 
 	return err
 }
 
+// Trim gives the disk back the part of a child's spool before an offset, once that
+// is committed as read: of one that runs for days nobody needs it. It may be read
+// nowhere before that offset any more. No spool is no error; nor is a file system
+// that can't, which keeps it.
+func (r *Root) Trim(id ID, upTo int64) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(r.path(id, spoolName), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("trim the spool of %s: %w", id, err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := punch(file, upTo); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("trim the spool of %s: %w", id, err)
+	}
+	return nil
+}
+
 // free reports whether a child's lock is held by nobody. r.mu is held.
 func (r *Root) free(id ID) (bool, error) {
 	lock, err := os.Open(r.path(id, lockName))
