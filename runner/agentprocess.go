@@ -200,10 +200,11 @@ func (p *Process) follow() {
 	p.heard = make(chan Heard)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(p.t.run.ctx))
 	p.stop = stop
-	p.t.r.spawn(&p.wg, "hear "+p.id.CallID, func() { p.hear(ctx) })
+	from := p.readTo // which goes on while it is read
+	p.t.r.spawn(&p.wg, "hear "+p.id.CallID, func() { p.hear(ctx, from) })
 }
 
-func (p *Process) hear(ctx context.Context) {
+func (p *Process) hear(ctx context.Context, at int64) {
 	defer close(p.heard)
 	tell := func(h Heard) error {
 		select {
@@ -216,7 +217,7 @@ func (p *Process) hear(ctx context.Context) {
 	deliver := func(pieces []tool.Piece, next int64) error { return tell(Heard{Pieces: pieces, Next: next}) }
 	var exit shim.Exit
 	err := shim.ErrLost
-	for at := p.readTo; ; {
+	for {
 		on := func(pieces []tool.Piece, next int64) error {
 			err := deliver(pieces, next)
 			if err == nil {
@@ -337,7 +338,8 @@ func (p *Process) deliver(ctx context.Context) error {
 		f := p.unsent[0]
 		err := p.child.Write(ctx, f.N, f.Data)
 		if errors.Is(err, shim.ErrEnded) {
-			if p.missed == 0 && f.N > p.tried {
+			// Only the shim's own word tells that it didn't take it: one that was killed may have.
+			if p.missed == 0 && f.N > p.tried && shim.Refused(err) {
 				p.missed = f.N
 			}
 			return nil

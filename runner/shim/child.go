@@ -134,6 +134,13 @@ func (r *Root) ask(ctx context.Context, id ID, req request, body []byte) (net.Co
 	return conn, got, err
 }
 
+// Refused reports whether an ErrEnded is a shim's own word: what was asked of it was
+// not done, and was not before. Otherwise the shim is gone, and may have done it.
+func Refused(err error) bool {
+	var no *refusal
+	return errors.As(err, &no) && no.ended
+}
+
 // call is ask with patience: a shim that lives is asked again if it couldn't be
 // reached. For requests that may be repeated. ended: it can't be asked any more.
 func (c *Child) call(ctx context.Context, req request, body []byte) (got answer, ended bool, err error) {
