@@ -105,7 +105,13 @@ func TestLive_PlacesWithoutLocks(t *testing.T) {
 		tabs = append(tabs, b)
 	}
 	for _, b := range tabs {
-		b.visit(l.path())
+		b.visit("/help")
+	}
+	for _, b := range tabs { // all at once: whoever comes a second later isn't blind to the others
+		eval[bool](b, "setTimeout(() => location.assign("+quote(l.path())+")), true")
+	}
+	for _, b := range tabs {
+		b.until("its page is there", has(sel("your-view")))
 	}
 	settled := func() (live, polling int) {
 		for _, b := range tabs {
