@@ -294,6 +294,7 @@ type (
 		CallID      string          `json:"call_id"`
 		Input       json.RawMessage `json:"input"`
 		InputSHA256 string          `json:"input_sha256"`
+		Effect      Effect          `json:"effect,omitempty"` // if it is stricter than it was
 	}
 	// CallOutput is a piece of a call's output. Offset counts over both streams.
 	CallOutput struct {

@@ -119,10 +119,11 @@ func (c *Call) Open() bool {
 	return c.State == CallIsProposed || c.State == CallIsWaiting || c.State == CallIsDispatched
 }
 
-// Announced reports that an agent said of a call of its own that it runs, and nobody
-// was asked. It may ask all the same, and then the call hasn't begun.
+// Announced reports that a call is an agent's own and that its agent says that it
+// runs, or was allowed to: no process of ours runs it. It may be asked about all the
+// same, or once more; what it asked for then has not begun.
 func (c *Call) Announced() bool {
-	return c.State == CallIsDispatched && c.AllowedBy != nil && c.AllowedBy.Type == AllowedByAgent
+	return c.State == CallIsDispatched && c.Process == nil && c.AttemptID != ""
 }
 
 // NeverRan reports that nothing of the call ever ran: it wasn't dispatched, or it
@@ -160,6 +161,9 @@ func (c *Call) Apply(ev *Event, body Body) error {
 			return Errorf(Conflict, "The call is %s: nothing can be added to what it is.", c.State).Typed("call-state").With("state", c.State)
 		}
 		c.Input, c.InputSHA256 = b.Input, b.InputSHA256
+		if b.Effect != "" { // only ever a stricter one (CAL-2)
+			c.Effect = b.Effect
+		}
 	case *PermissionReplied:
 		if b.Reply == ReplyReject {
 			c.Feedback = b.Message

@@ -357,6 +357,8 @@ func (s *State) applyWork(body Body) {
 		s.Pending = drop(s.Pending, b.ID)
 	case *PermissionCancelled:
 		s.Pending = drop(s.Pending, b.ID)
+	case *CallDescribed:
+		s.setEffect(b.CallID, b.Effect)
 	case *CallDispatched:
 		s.setCall(b.CallID, CallIsDispatched)
 	case *CallSettled:
@@ -469,6 +471,15 @@ func newest(was, id string, part Part) string {
 		return was
 	}
 	return id
+}
+
+func (s *State) setEffect(id string, to Effect) {
+	i := slices.IndexFunc(s.Calls, func(c OpenCall) bool { return c.ID == id })
+	if i < 0 || to == "" {
+		return
+	}
+	s.Calls = slices.Clone(s.Calls)
+	s.Calls[i].Effect = to
 }
 
 func (s *State) setCall(id string, to CallState) {

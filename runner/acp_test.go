@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -427,5 +428,228 @@ echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo '{"json
 		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "Do it") != 2 {
 			t.Errorf("the agent heard %q, %v; want the prompt again after the sign-in", got, err)
 		}
+	})
+}
+
+// A stop while the agent waits for a decision ends, although the agent says then that
+// the call which it asked for has failed.
+//
+// proves COO-4 PER-6
+func TestACP_IsStoppedWhileItAsks(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, strings.Replace(askRun, "hear\ncase", `hear
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed"}'
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read -r l; read -r l
+case`, 1))
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		v := b.until(id, "it has stopped", func(v store.Session) bool { return v.State.Base == journal.StateStopped && v.Claim == nil })
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
+		if err != nil || len(calls) != 1 || calls[0].State != journal.CallCancelled || calls[0].N != 0 || len(v.State.Pending) != 0 {
+			t.Errorf("calls %+v, %v; %+v", calls, err, v.State)
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "session/cancel") != 1 {
+			t.Errorf("the agent heard %q, %v", got, err)
+		}
+	})
+}
+
+// twice asks two things for one call, the second after the first was answered or with it.
+const twice = `perm() { echo '{"jsonrpc":"2.0","id":'"$1"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch made","kind":"execute","rawInput":{"command":"touch made"}},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"},{"optionId":"no","kind":"reject_once","name":"No"}]}}'; }
+hear; perm 0; BETWEEN perm 1; hear; AFTER
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'; stop 3; read -r l`
+
+// Each request of an agent is asked of a person, also the second for one call, and
+// one answer is none to the other.
+//
+// proves PER-1 PER-2 PER-4
+func TestACP_AsksTwiceForOneCall(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for name, at := range map[string][2]string{"one after the other": {"hear;", ""}, "at once": {"", "hear"}} {
+			heard, with := scripted(t, strings.NewReplacer("BETWEEN", at[0], "AFTER", at[1]).Replace(twice))
+			b := setup(t, s, with)
+			b.start()
+			id := b.session("Do it", byFake, asking)
+			for n := 1; n <= 2; n++ {
+				b.untilKind(id, journal.KindPermissionAsked, n)
+				if got, err := os.ReadFile(heard); err != nil || strings.Contains(string(got), `"id":1`) {
+					t.Errorf("%s: the agent heard %q, %v", name, got, err)
+				}
+				rs := b.pending(id)
+				b.decide(rs[0].ID, store.Decision{Reply: journal.ReplyOnce, Digest: rs[0].Digest})
+			}
+			b.until(id, "it is done", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+			got, err := os.ReadFile(heard)
+			if err != nil || strings.Count(string(got), `"optionId":"yes"`) != 2 || strings.Contains(string(got), `"no"`) {
+				t.Errorf("%s: the agent heard %q, %v; want two that are allowed", name, got, err)
+			}
+		}
+	})
+}
+
+// What an agent has done is not undone by a sign-in that has ended: its attempt was
+// worked on, and is not sent again.
+//
+// proves ATT-1 ATT-3 CAL-4
+func TestACP_ASignInThatEndsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
+echo '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"expired"}}'; hear; stop 4; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		v := b.until(id, "it is unknown", func(v store.Session) bool { return v.State.Base == journal.StateUncertain && v.Claim == nil })
+		if len(v.State.UnknownCalls) != 1 || len(v.State.UnknownAttempts) != 0 {
+			t.Errorf("%+v", v.State)
+		}
+		if _, err := s.ResolveCall(t.Context(), b.owner, v.State.UnknownCalls[0], store.CallResolution{Outcome: journal.Happened, Evidence: "it did", Then: journal.ThenContinue}); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "Do it") != 1 {
+			t.Errorf("the agent heard %q, %v; want the prompt once", got, err)
+		}
+	})
+}
+
+// What an agent asks as it ends its turn is answered, and holds up no later turn. What
+// it says between two turns is no answer to the next.
+//
+// proves PER-6 ATT-1
+func TestACP_AsksAsItEnds(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"x","kind":"execute"}'
+printf '%s\n%s\n' '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1"},"options":[]}}' '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+hear; text 'by the way'; echo said > said; hear; text answer; stop 5; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		said := b.fifo("said")
+		id := b.session("One", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		awaitLine(t, said)
+		b.submit(id, "Two", journal.Queue)
+		b.until(id, "it has answered twice", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+		if got, err := os.ReadFile(heard); err != nil || !strings.Contains(string(got), `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`) {
+			t.Errorf("the agent heard %q, %v", got, err)
+		}
+		var order []string
+		for _, ev := range storetest.Events(t, s, id) {
+			switch body, _ := ev.Decode(); m := body.(type) {
+			case *journal.MessageCompleted:
+				order = append(order, m.Text.S)
+			case *journal.AttemptDispatched:
+				order = append(order, "sent")
+			}
+		}
+		if got := strings.Join(order, ", "); got != "sent, by the way, sent, answer" {
+			t.Errorf("the journal tells %s", got)
+		}
+	})
+}
+
+// What a rule allows is what the agent would do, whatever else it calls it.
+//
+// proves PER-1 CAL-2
+func TestACP_JudgesWhatWouldBeDone(t *testing.T) {
+	t.Parallel()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		call string // members of the tool call
+		asks string // a part of what is asked
+	}{
+		"another letter case": {`"kind":"execute","rawInput":{"command":"touch made","COMMAND":"echo hi"}`, "touch made"},
+		"another folder":      {`"kind":"execute","rawInput":{"command":"cat shadow","workdir":"/etc"}`, "/etc"},
+		"a home folder":       {`"kind":"read","rawInput":{"file_path":"~/.bashrc"}`, home},
+		"a change beside":     {`"kind":"execute","rawInput":{"command":"echo hi"},"content":[{"type":"diff","path":"/etc/passwd","oldText":"a","newText":"b"}]`, "/etc"},
+		"a read that runs":    {`"kind":"read","rawInput":{"command":"rm -rf data"}`, "rm -rf data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x",` + c.call + `},"options":[]}}`
+				_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"x","kind":"read"}'
+echo '`+request+`'; hear; stop 3; read -r l`)
+				b := setup(t, s, with)
+				b.start()
+				id := b.session("Do it", byFake, func(n *store.NewSession) {
+					n.Rules = []journal.Rule{{Permission: "shell", Pattern: "echo *", Action: "allow"}, {Permission: "shell", Pattern: "cat *", Action: "allow"}}
+				})
+				b.until(id, "it asks for "+c.asks, func(store.Session) bool {
+					for _, r := range b.pending(id) {
+						if strings.Contains(strings.Join(r.Resources, " "), c.asks) {
+							return true
+						}
+					}
+					return false
+				})
+				calls, err := s.Calls(t.Context(), b.owner, id, 0)
+				if err != nil || len(calls) != 1 || calls[0].N != 0 || (calls[0].Effect == journal.EffectRead) != (name == "a home folder") {
+					t.Errorf("calls %+v, %v", calls, err)
+				}
+			})
+		})
+	}
+}
+
+// What the agent calls something else while a person is asked about it is asked anew.
+//
+// proves PER-6 PER-1
+func TestACP_DescribesAnotherCallWhileItAsks(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, strings.Replace(askRun, "hear\ncase", `read -r go < gate
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","rawInput":{"command":"rm -rf data"}}'; hear
+case`, 1)+"read -r l")
+		b := setup(t, s, with)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		first := b.pending(id)[0]
+		open(t, gate)
+		b.untilKind(id, journal.KindPermissionAsked, 2)
+		rs := b.pending(id)
+		if len(rs) != 1 || rs[0].ID == first.ID || fmt.Sprint(rs[0].Resources) != "[touch made rm -rf data]" {
+			t.Errorf("what is asked now: %+v", rs)
+		}
+	})
+}
+
+// An agent that a server doesn't offer any more is ended in the middle, once.
+//
+// proves REC-11 ATT-3
+func TestACP_IsNotOfferedAnyMore(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, askRun+"read -r l")
+		b := setup(t, s, with, brief)
+		r := b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		r.Stop()
+		b.opts.Agents = b.opts.Agents[:1]
+		b.opts.Sweep = 50 * time.Millisecond
+		rs := b.pending(id)
+		b.decide(rs[0].ID, store.Decision{Reply: journal.ReplyOnce, Digest: rs[0].Digest})
+		b.next()
+		v := b.until(id, "it is unknown", func(v store.Session) bool { return v.State.Base == journal.StateUncertain && v.Claim == nil })
+		if len(v.State.UnknownAttempts) != 1 || len(v.State.Pending) != 0 || v.State.Turn.Outcome != journal.Failed {
+			t.Errorf("%+v", v.State)
+		}
+		b.untilShimsEnd()
 	})
 }

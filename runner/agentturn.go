@@ -63,6 +63,11 @@ func (t *Turn) Calls(attempt string) []journal.Call {
 	return out
 }
 
+// Output gives what the journal has of a call's output, and whether that is all of it.
+func (t *Turn) Output(ctx context.Context, callID string) (text string, whole bool, err error) {
+	return t.r.store.OutputText(context.WithoutCancel(ctx), t.run.session, callID)
+}
+
 // OutputBytes tells how much of a call's output is in the journal.
 func (t *Turn) OutputBytes(ctx context.Context, callID string) (int64, error) {
 	return t.r.store.OutputBytes(context.WithoutCancel(ctx), callID)
@@ -127,6 +132,9 @@ func (t *Turn) Detached(cause error) error {
 	return nil
 }
 
+// Stopping tells that the server is about to stop.
+func (t *Turn) Stopping() <-chan struct{} { return t.r.fetch.Done() }
+
 // Stops reports whether the server is stopping: nothing is begun any more.
 func (t *Turn) Stops() bool { return t.r.stops() }
 
@@ -173,9 +181,14 @@ func (t *Turn) RulesChanged(ctx context.Context, err error) (bool, error) {
 }
 
 // rejoinAgent lets the agent go on with an attempt that has outlived its execution.
+// Of one that this server doesn't offer any more nobody can tell what it says: its
+// process is ended with the turn.
 func (t *Turn) rejoinAgent(ctx context.Context, agent Agent) (released bool, err error) {
+	if agent == nil && t.fold.State.Interrupt != nil {
+		return t.conclude(ctx, Result{}, ErrInterrupted)
+	}
 	if agent == nil {
-		return false, fmt.Errorf("the agent %s isn't here any more, and its process is", t.fold.State.Agent)
+		return t.conclude(ctx, Result{Failed: fmt.Sprintf("This server doesn't offer the agent %s any more, so its process was ended in the middle.", t.fold.State.Agent)}, nil)
 	}
 	result, err := agent.Run(t.run.ctx, t)
 	return t.conclude(ctx, result, err)

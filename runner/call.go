@@ -139,7 +139,7 @@ func (t *Turn) dispatch(ctx context.Context, c *journal.Call, by journal.Allowed
 	a := store.Append{
 		RulesVersion: t.rules.Version,
 		Spool:        t.r.spool(child.ID(), 0),
-		Drafts: append(t.supersede(c.ID, nil, "it needs no answer any more"),
+		Drafts: append(t.supersede(c.ID, 0, nil, "it needs no answer any more"),
 			draft(journal.Server(), &journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by, Process: &p})),
 	}
 	if c.Effect != journal.EffectRead {

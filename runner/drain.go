@@ -191,8 +191,10 @@ func (t *Turn) conclude(ctx context.Context, result Result, err error) (released
 	case errors.Is(err, errLimit):
 		end.Limit = t.limit
 		end.End = journal.TurnEnded{Outcome: journal.LimitReach, Limit: t.limit.Limit}
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errMoved) && !t.run.spins(time.Now()):
 		return false, nil
+	case errors.Is(err, errMoved):
+		end.End = journal.TurnEnded{Outcome: journal.Failed, Reason: "Something of this turn can't be recorded, however often it is tried. What stands in the journal stands."}
 	case errors.Is(err, ErrParked), errors.Is(err, errDraining), err == nil && result.Parked:
 		if len(end.Drafts) > 0 {
 			if err := t.append(ctx, store.Append{}); err != nil && !errors.Is(err, errMoved) {

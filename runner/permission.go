@@ -28,6 +28,7 @@ type Wish struct {
 	Permission string // that is asked for if no resource says which
 	Shown      string // the command, or what else says it best
 	Diff       string // of a file that it would change
+	Ask        int64  // which of an agent's requests for the call this is; 0: there is one
 }
 
 // wish is what a command would do.
@@ -98,7 +99,12 @@ func CommandResources(command, workspace string) []policy.Resource {
 // FileResource is a file that an agent would read or edit, where it really lies: a
 // path in the workspace, or what lies outside.
 func FileResource(permission, path, workspace string) policy.Resource {
-	if !filepath.IsAbs(path) {
+	switch home, err := os.UserHomeDir(); {
+	case (path == "~" || strings.HasPrefix(path, "~/")) && err == nil:
+		path = filepath.Join(home, path[1:])
+	case strings.HasPrefix(path, "~"): // somebody's home, wherever that is
+		return policy.Resource{Permission: policy.PermissionExternal, Value: path, AlwaysAsk: true, Why: "it lies in a home folder"}
+	case !filepath.IsAbs(path):
 		path = filepath.Join(workspace, path)
 	}
 	resolved := realPath(path, 0)
@@ -288,20 +294,30 @@ func (t *Turn) deny(ctx context.Context, c *journal.Call, denied []policy.Decisi
 		d := denied[0]
 		why = fmt.Sprintf("denied by the rule %s %s, for %s", d.Rule.Permission, d.Rule.Pattern, d.Resource.Value)
 	}
-	drafts := append(t.supersede(c.ID, nil, "the rules deny it now"), draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
+	drafts := append(t.supersede(c.ID, 0, nil, "the rules deny it now"), draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
 	return t.append(ctx, store.Append{Drafts: drafts})
 }
 
-// supersede cancels the pending requests of a call but for those to keep: what
-// they ask isn't what would be run, or nobody needs to answer any more.
-func (t *Turn) supersede(callID string, keep []string, why string) []journal.Draft {
+// supersede cancels the pending requests of a call, or of one of an agent's own
+// requests for it (0: of all), but for those to keep: what they ask isn't what would
+// be run, or nobody needs to answer any more.
+func (t *Turn) supersede(callID string, ask int64, keep []string, why string) []journal.Draft {
 	var drafts []journal.Draft
 	for _, r := range t.fold.Requests(callID) {
-		if r.State == journal.RequestPending && !slices.Contains(keep, r.ID) {
+		if r.State == journal.RequestPending && !slices.Contains(keep, r.ID) && (ask == 0 || askOf(r) == ask) {
 			drafts = append(drafts, draft(journal.Server(), &journal.PermissionCancelled{ID: r.ID, Reason: why}))
 		}
 	}
 	return drafts
+}
+
+// askOf tells which of an agent's own requests a request of ours came of.
+func askOf(r *journal.Request) int64 {
+	var meta requestMetadata
+	if json.Unmarshal(r.Metadata, &meta) != nil {
+		return 0
+	}
+	return meta.Ask
 }
 
 // answered matches what must be asked with what was answered. All of it allowed
@@ -312,7 +328,7 @@ func (t *Turn) answered(ctx context.Context, c *journal.Call, w Wish, groups []p
 	by := journal.AllowedBy{Type: journal.AllowedByPerson}
 	var kept []string
 	for _, g := range groups {
-		digest := digestOf(c, t.fold.State.Workspace, g)
+		digest := digestOf(c, t.fold.State.Workspace, g, w.Ask)
 		switch r := t.requestFor(c.ID, g.Permission, digest); {
 		case r == nil:
 			asked, err := t.ask(c, w, g, digest, repeated)
@@ -329,7 +345,7 @@ func (t *Turn) answered(ctx context.Context, c *journal.Call, w Wish, groups []p
 	if len(drafts) == 0 && len(kept) == 0 {
 		return &by, nil
 	}
-	drafts = append(t.supersede(c.ID, kept, "what would be run has changed"), drafts...)
+	drafts = append(t.supersede(c.ID, w.Ask, kept, "what would be run has changed"), drafts...)
 	if len(drafts) > 0 {
 		if err := t.append(ctx, store.Append{Drafts: drafts}); err != nil {
 			return nil, err
@@ -350,8 +366,12 @@ func (t *Turn) requestFor(callID, permission, digest string) *journal.Request {
 }
 
 // digestOf is equal while what would be run is the same.
-func digestOf(c *journal.Call, dir string, g policy.AskGroup) string {
-	return journal.Hash(strings.Join(append([]string{c.ID, c.InputSHA256, dir, g.Permission}, g.Resources...), "\x00"))
+func digestOf(c *journal.Call, dir string, g policy.AskGroup, ask int64) string {
+	parts := []string{c.ID, c.InputSHA256, dir, g.Permission}
+	if ask > 0 { // an answer to one of its requests is none to another
+		parts = append(parts, fmt.Sprint("ask ", ask))
+	}
+	return journal.Hash(strings.Join(append(parts, g.Resources...), "\x00"))
 }
 
 type requestMetadata struct {
@@ -359,6 +379,7 @@ type requestMetadata struct {
 	Command      string `json:"command"`
 	CommandBytes int    `json:"command_bytes"`
 	Diff         string `json:"diff,omitempty"`
+	Ask          int64  `json:"ask,omitempty"`
 	Directory    string `json:"directory"`
 	RunsAs       string `json:"runs_as"`
 	Host         string `json:"host"`
@@ -369,7 +390,7 @@ type requestMetadata struct {
 
 func (t *Turn) ask(c *journal.Call, w Wish, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
 	meta, err := journal.Encode(requestMetadata{
-		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Directory: t.fold.State.Workspace,
+		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Ask: w.Ask, Directory: t.fold.State.Workspace,
 		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, SameAs: repeated,
 	})
 	if err != nil {

@@ -392,6 +392,8 @@ type run struct {
 	extra   bool               // it has no place, since it only follows or ends what runs; under the runner's lock
 	trust   *trust             // of the claim that the drain has; for the drain alone
 	brief   store.SessionBrief // likewise
+	moves   int                // likewise: how often the turn has moved on, one right after the other
+	movedAt time.Time
 
 	mu    sync.Mutex
 	held  *holding
@@ -402,6 +404,21 @@ type run struct {
 func newRun(work context.Context, session string) *run {
 	ctx, cancel := context.WithCancelCause(work)
 	return &run{session: session, ctx: ctx, cancel: cancel, poked: make(chan struct{}, 1)}
+}
+
+// maxMoves is how often a turn may move on under its agent without a pause of a
+// second: people don't answer so fast.
+const maxMoves = 100
+
+// spins notes that the turn has moved on, and reports whether it does so without end:
+// then what the agent wants to record can't be recorded.
+func (r *run) spins(now time.Time) bool {
+	if now.Sub(r.movedAt) > time.Second {
+		r.moves = 0
+	}
+	r.movedAt = now
+	r.moves++
+	return r.moves > maxMoves
 }
 
 // poke tells a drain that executes something to look for an interrupt.

@@ -283,3 +283,21 @@ func (s *Store) Verdicts(ctx context.Context, sessionID string) ([]*journal.Call
 	})
 	return out, err
 }
+
+// outputText bounds what OutputText reads.
+const outputText = 1 << 20
+
+// OutputText gives the output of a call as the journal has it, and whether that is
+// all of it: of a long one only its beginning.
+func (s *Store) OutputText(ctx context.Context, session, callID string) (text string, whole bool, err error) {
+	err = s.read(ctx, func(q querier) error {
+		total, err := outputTotal(ctx, q, callID)
+		if err != nil {
+			return err
+		}
+		data, _, err := outputFrom(ctx, q, session, callID, 0, outputText)
+		text, whole = string(data), int64(len(data)) == total
+		return err
+	})
+	return text, whole, err
+}

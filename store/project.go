@@ -255,7 +255,7 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 		return journal.Errorf(journal.Conflict, "The call %s has moved on.", id).Typed("call-state")
 	}
 	if d, ok := body.(*journal.CallDescribed); ok && err == nil {
-		_, err = t.exec(ctx, "UPDATE call SET input = ?, input_sha256 = ? WHERE id = ?", string(d.Input), d.InputSHA256, id)
+		_, err = t.exec(ctx, "UPDATE call SET input = ?, input_sha256 = ?, effect = ? WHERE id = ?", string(d.Input), d.InputSHA256, string(c.Effect), id)
 	}
 	return err
 }

@@ -80,6 +80,9 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 		if err := s.open(heeding); err != nil {
 			return s.leave(ctx, heeding, err)
 		}
+		if err := s.catchUp(heeding); err != nil {
+			return s.leave(ctx, heeding, err)
+		}
 		if err := s.prompt(heeding); err != nil {
 			return s.leave(ctx, heeding, err)
 		}
@@ -116,7 +119,7 @@ func (a *Agent) initialize() ([]byte, error) {
 func script(command []string) string {
 	words := make([]string, 0, len(command))
 	for _, w := range command {
-		words = append(words, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
+		words = append(words, quoted(w))
 	}
 	return "exec " + strings.Join(words, " ")
 }

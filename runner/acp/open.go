@@ -45,6 +45,21 @@ type opening struct {
 	init   wire.InitializeResult
 	how    journal.AgentOpening
 	strays string // what isn't ACP
+
+	refusals [][]byte // that are told behind the request that opens the session, by whose number it is known that it was told
+}
+
+// refuse answers what the agent asks before a session is open.
+func (o *opening) refuse(ctx context.Context, id wire.ID) error {
+	frame, err := wire.ErrorAnswer(id, wire.CodeMethodNotFound, "nothing can be asked before a session is open")
+	if err != nil {
+		return err
+	}
+	if o.s.conn.p.Told() > 1 {
+		return o.s.conn.say(ctx, runner.Commit{Frames: [][]byte{frame}})
+	}
+	o.refusals = append(o.refusals, frame)
+	return nil
 }
 
 // refusedError is what the agent answered, which its turn fails with.
@@ -61,11 +76,13 @@ func (o *opening) line(ctx context.Context, line *wire.Line) (done bool, err err
 	case stray != nil: // shown if nothing better comes
 		o.strays = tail(o.strays + wire.Excerpt(line.Bytes) + "\n")
 		o.s.conn.fault = o.strays
+	case m.Kind == wire.KindRequest:
+		return false, o.refuse(ctx, m.ID)
 	case m.Kind != wire.KindResponse:
-		return false, nil // news of a session that is loaded, which the journal has; or what can't be asked yet
+		return false, nil // news of a session that is loaded, which the journal has
 	case m.ID == wire.NumberID(1):
 		return false, o.initialized(ctx, m)
-	case m.ID == wire.NumberID(2):
+	case m.ID == wire.NumberID(2) && o.how != "":
 		return true, o.opened(ctx, line, m)
 	}
 	return false, nil
@@ -97,7 +114,7 @@ func (o *opening) initialized(ctx context.Context, m wire.Message) error {
 	if err != nil {
 		return err
 	}
-	return o.s.conn.say(ctx, runner.Commit{Frames: [][]byte{frame}})
+	return o.s.conn.say(ctx, runner.Commit{Frames: append([][]byte{frame}, o.refusals...)})
 }
 
 // choose is how the session comes into the process: never a new one in place of

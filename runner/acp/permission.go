@@ -1,11 +1,13 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -21,12 +23,11 @@ type askedOf struct {
 	Tool    told                    `json:"tool"`
 }
 
+// nextAsk numbers a request by where it stands in what the process wrote: no other
+// has that number, and it has the same when it is read again.
 func (s *session) nextAsk() int64 {
-	n := int64(0)
-	for _, a := range append(s.conn.p.Asks(), s.asks...) {
-		n = max(n, a.N)
-	}
-	return n + 1
+	readTo, skip := s.conn.at(s.line)
+	return readTo<<27 | skip // a line has at most 64 MiB
 }
 
 // answer judges what the agent asked, and tells it what was decided. What waits for
@@ -39,59 +40,109 @@ func (s *session) answer(ctx context.Context) error {
 	case s.cancels:
 		return s.conn.say(ctx, s.refuseAll(runner.Commit{}))
 	}
-	waits := false
+	s.waiting = false
+	var calls []string
 	for _, a := range s.conn.p.Asks() {
-		open, err := s.answerOne(ctx, a)
+		if !slices.Contains(calls, a.CallID) {
+			calls = append(calls, a.CallID)
+		}
+	}
+	for _, id := range calls {
+		open, err := s.answerCall(ctx, id)
 		if err != nil {
 			return err
 		}
-		waits = waits || open
+		s.waiting = s.waiting || open
 	}
-	s.t.Waits(waits)
+	s.t.Waits(s.waiting)
 	return nil
 }
 
-func (s *session) answerOne(ctx context.Context, a runner.Ask) (waits bool, err error) {
-	var asked askedOf
-	if err := json.Unmarshal([]byte(a.Request), &asked); err != nil {
-		return false, fmt.Errorf("read what the agent asked: %w", err)
-	}
+// answerCall answers all that the agent asks for one call, once all of it is
+// decided: it runs when all of it is allowed, and then only (PER-1).
+func (s *session) answerCall(ctx context.Context, callID string) (waits bool, err error) {
 	for {
-		p, err := s.t.Permit(ctx, a.CallID, s.wish(asked.Tool))
-		if err != nil || p.Waits {
-			return p.Waits, err
+		d, err := s.judge(ctx, callID)
+		if err != nil || d.waits {
+			return d.waits, err
 		}
-		err = s.decided(ctx, a, asked, p)
+		err = s.decided(ctx, callID, d)
 		if changed, err := s.t.RulesChanged(ctx, err); err != nil || !changed {
 			return false, err
 		}
 	}
 }
 
-// decided tells the agent what was decided, in the commit of the dispatch if it may run.
-func (s *session) decided(ctx context.Context, a runner.Ask, asked askedOf, p runner.Permission) error {
-	kind := wire.RejectOnce
-	out := runner.Commit{Answered: []int64{a.N}}
-	if p.Allowed != nil {
-		kind = wire.AllowOnce
-		c := s.t.CallByID(a.CallID)
-		out.RulesVersion = p.Rules
-		out.Drafts = []journal.Draft{runner.Seen(&journal.CallDispatched{CallID: a.CallID, N: c.N + 1, AllowedBy: *p.Allowed})}
-		for _, r := range s.t.Requests(a.CallID) {
-			out.Drafts = append([]journal.Draft{runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "it needs no answer any more"})}, out.Drafts...)
+// decision is what became of all that an agent asks for a call.
+type decision struct {
+	asks    []runner.Ask
+	asked   []askedOf
+	waits   bool
+	refused bool
+	by      journal.AllowedBy // whoever allowed it last
+	rules   int64
+}
+
+func (s *session) judge(ctx context.Context, callID string) (decision, error) {
+	var d decision
+	for _, a := range s.conn.p.Asks() {
+		if a.CallID != callID {
+			continue
+		}
+		var asked askedOf
+		if err := json.Unmarshal([]byte(a.Request), &asked); err != nil {
+			return d, fmt.Errorf("read what the agent asked: %w", err)
+		}
+		d.asks, d.asked = append(d.asks, a), append(d.asked, asked)
+		c := s.t.CallByID(callID)
+		if c == nil { // of a turn that has ended
+			d.refused = true
+			continue
+		}
+		w := s.wish(asked.Tool, c)
+		w.Ask = a.N
+		p, err := s.t.Permit(ctx, callID, w)
+		switch {
+		case err != nil:
+			return d, err
+		case p.Waits:
+			d.waits = true
+		case p.Allowed == nil:
+			d.refused = true
+		default:
+			d.by, d.rules = *p.Allowed, p.Rules
 		}
 	}
-	frame, err := reply(asked, kind)
-	if err != nil {
-		return err
+	d.waits = d.waits && !d.refused
+	return d, nil
+}
+
+// decided tells the agent what was decided, in the commit of the dispatch if it may run.
+func (s *session) decided(ctx context.Context, callID string, d decision) error {
+	kind := wire.AllowOnce
+	var out runner.Commit
+	if d.refused {
+		kind = wire.RejectOnce
+	} else {
+		for _, r := range s.t.Requests(callID) {
+			out.Drafts = append(out.Drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "it needs no answer any more"}))
+		}
+		out.RulesVersion = d.rules
+		out.Drafts = append(out.Drafts, runner.Seen(&journal.CallDispatched{CallID: callID, N: s.t.CallByID(callID).N + 1, AllowedBy: d.by}))
 	}
-	out.Frames = [][]byte{frame}
+	for i, a := range d.asks {
+		frame, err := reply(d.asked[i], kind)
+		if err != nil {
+			return err
+		}
+		out.Frames, out.Answered = append(out.Frames, frame), append(out.Answered, a.N)
+	}
 	if err := s.conn.say(ctx, out); err != nil {
 		return err
 	}
 	for _, c := range s.tools {
-		if c.id == a.CallID {
-			c.runs = p.Allowed != nil
+		if c.id == callID {
+			c.runs = !d.refused
 		}
 	}
 	return nil
@@ -123,36 +174,65 @@ func (s *session) refuseAll(a runner.Commit) runner.Commit {
 	return a
 }
 
-// wish is what a tool call would do, as rules and people see it.
-func (s *session) wish(t told) runner.Wish {
+// wish is what a tool call would do, as rules and people see it: what was asked,
+// and what the call was called since. All of it is judged, whatever kind the agent
+// says that it is.
+func (s *session) wish(asked told, c *journal.Call) runner.Wish {
+	w := s.wishOf(asked)
+	var now told
+	if json.Unmarshal(c.Input, &now) != nil || same(now, asked) {
+		return w
+	}
+	later := s.wishOf(now)
+	w.Resources = append(w.Resources, later.Resources...)
+	w.Shown, w.Diff = later.Shown, later.Diff
+	return w
+}
+
+// same reports whether two descriptions of a call say the same of what it does.
+func same(a, b told) bool {
+	x, err1 := journal.Encode(a)
+	y, err2 := journal.Encode(b)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
+
+func (s *session) wishOf(t told) runner.Wish {
 	ws := s.t.State().Workspace
 	w := runner.Wish{Permission: policy.PermissionMCP, Shown: t.Title}
-	var in struct {
-		Command  any    `json:"command"`
-		FilePath string `json:"file_path"`
-		Path     string `json:"path"`
-		URL      string `json:"url"`
-	}
-	_ = json.Unmarshal(t.Input, &in) // what isn't there is empty
 	for _, d := range t.Diffs {
 		w.Diff += unified(d, ws)
+		w.Resources = append(w.Resources, runner.FileResource(policy.PermissionEdit, d.Path, ws))
 	}
-	switch command, isText := in.Command.(string); {
-	case t.Kind == "execute" && isText && command != "":
+	command, dir := t.member("command"), cmp.Or(t.member("workdir"), t.member("cwd"))
+	switch {
+	case command != "":
 		w.Permission, w.Shown = policy.PermissionShell, command
-		w.Resources = runner.CommandResources(command, ws)
+		if dir != "" && filepath.Clean(dir) != ws {
+			w.Shown = "cd " + quoted(dir) + " && " + command
+		}
+		w.Resources = append(w.Resources, runner.CommandResources(w.Shown, ws)...)
 	case t.Kind == "execute":
 		w.Permission = policy.PermissionShell
-		w.Resources = []policy.Resource{{Permission: policy.PermissionShell, Value: journal.Cut(t.Title, 4000), Opaque: true}}
-	case t.Kind == "edit" || t.Kind == "delete" || t.Kind == "move" || t.Kind == "read" || t.Kind == "search":
+		w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionShell, Value: journal.Cut(t.Title, 4000), Opaque: true})
+	}
+	switch t.Kind {
+	case "edit", "delete", "move":
 		w.Permission = policy.PermissionEdit
-		if t.Kind == "read" || t.Kind == "search" {
-			w.Permission = policy.PermissionRead
+		w.Resources = append(w.Resources, paths(t, ws, policy.PermissionEdit)...)
+	case "read", "search":
+		w.Permission = policy.PermissionRead
+		w.Resources = append(w.Resources, paths(t, ws, policy.PermissionRead)...)
+	case "fetch":
+		if u := t.member("url"); u != "" {
+			w.Permission = policy.PermissionWeb
+			w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionWeb, Value: host(u)})
 		}
-		w.Resources = paths(t, in.FilePath, in.Path, ws, w.Permission)
-	case t.Kind == "fetch" && in.URL != "":
-		w.Permission = policy.PermissionWeb
-		w.Resources = []policy.Resource{{Permission: policy.PermissionWeb, Value: host(in.URL)}}
+	default: // where it works: what lies in the workspace is judged by what is done there
+		for _, r := range paths(t, ws, policy.PermissionRead) {
+			if r.Permission == policy.PermissionExternal {
+				w.Resources = append(w.Resources, r)
+			}
+		}
 	}
 	if len(w.Resources) == 0 { // nobody can tell what it would do
 		w.Resources = []policy.Resource{{Permission: w.Permission, Value: journal.Cut(t.Title, 4000), AlwaysAsk: true}}
@@ -160,24 +240,28 @@ func (s *session) wish(t told) runner.Wish {
 	return w
 }
 
-// paths are the files that a call would touch, each once.
-func paths(t told, filePath, path, workspace, permission string) []policy.Resource {
-	var out []policy.Resource
-	seen := map[string]bool{}
-	list := append([]string{filePath, path}, t.Paths...)
-	for _, d := range t.Diffs {
-		list = append(list, d.Path)
+// member is a text of the call's input under exactly this name: to take another
+// letter case for it would be to judge something else than what the agent runs.
+func (t told) member(name string) string {
+	var in map[string]json.RawMessage
+	text := ""
+	if json.Unmarshal(t.Input, &in) != nil || json.Unmarshal(in[name], &text) != nil {
+		return ""
 	}
+	return text
+}
+
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// paths are the files that a call names, each once.
+func paths(t told, workspace, permission string) []policy.Resource {
+	var out []policy.Resource
+	list := append([]string{t.member("file_path"), t.member("filePath"), t.member("path")}, t.Paths...)
 	for _, p := range list {
 		if p == "" {
 			continue
 		}
-		if filepath.IsAbs(p) {
-			p = filepath.Clean(p)
-		}
-		r := runner.FileResource(permission, p, workspace)
-		if !seen[r.Permission+r.Value] {
-			seen[r.Permission+r.Value] = true
+		if r := runner.FileResource(permission, p, workspace); !slices.Contains(out, r) {
 			out = append(out, r)
 		}
 	}

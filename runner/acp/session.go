@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ type session struct {
 	drafts []journal.Draft      // of the lines that are read and not committed
 	frames [][]byte
 	asks   []runner.Ask
+	line   *wire.Line     // that is made facts just now
 	held   []wire.Line    // that are read and not yet made facts: see undecided
 	result *runner.Result // the prompt was answered
 
@@ -30,11 +32,14 @@ type session struct {
 	proposed int             // calls that the drafts propose
 	received bool            // the drafts say that something came back
 	cancels  bool            // the agent was told to stop
+	waiting  bool            // a person is asked
+	given    map[string]bool // requests that the drafts cancel
+	answers  []int64         // asks that the frames answer
 	ending   bool            // it is told nothing any more
 }
 
 func newSession(a *Agent, t *runner.Turn, p *runner.Process) *session {
-	return &session{a: a, t: t, conn: newConn(p, a.o.MaxLine), msgs: map[string]*message{}, tools: map[string]*toolCall{}, asking: map[string]bool{}}
+	return &session{a: a, t: t, conn: newConn(p, a.o.MaxLine), msgs: map[string]*message{}, tools: map[string]*toolCall{}, asking: map[string]bool{}, given: map[string]bool{}}
 }
 
 // hear waits for what the process writes next.
@@ -195,11 +200,26 @@ func (s *session) follow(ctx context.Context) (runner.Result, error) {
 			if err := s.woken(ctx); err != nil {
 				return runner.Result{}, err
 			}
+		case <-s.unlessBusy():
+			if out := s.t.Detached(runner.ErrShutdown); out != nil { // a person may take days
+				return runner.Result{}, out
+			}
+			<-ctx.Done()
+			return runner.Result{}, context.Cause(ctx)
 		case <-ctx.Done():
 			return runner.Result{}, context.Cause(ctx)
 		}
 	}
 	return *s.result, nil
+}
+
+// unlessBusy tells that the server stops, if the agent waits for a person: there is
+// no boundary to wait for.
+func (s *session) unlessBusy() <-chan struct{} {
+	if !s.waiting {
+		return nil
+	}
+	return s.t.Stopping()
 }
 
 func (s *session) woken(ctx context.Context) error {
@@ -228,7 +248,8 @@ func (s *session) rest(ctx context.Context, lines []wire.Line) error {
 		messages = append(messages, m)
 	}
 	s.note(messages)
-	for _, m := range messages {
+	for i, m := range messages {
+		s.line = &lines[i]
 		if err := s.message(ctx, m); err != nil {
 			return err
 		}
@@ -242,11 +263,12 @@ func (s *session) rest(ctx context.Context, lines []wire.Line) error {
 // flush commits what was made of the lines up to one.
 func (s *session) flush(ctx context.Context, line *wire.Line) error {
 	s.spill()
-	a := runner.Commit{Drafts: s.drafts, Frames: s.frames, Asks: s.asks}
+	a := runner.Commit{Drafts: s.drafts, Frames: s.frames, Asks: s.asks, Answered: s.answers}
 	if s.result != nil {
 		a.Phase = journal.PhaseSafe
 	}
-	s.drafts, s.frames, s.asks, s.proposed, s.received = nil, nil, nil, 0, false
+	s.drafts, s.frames, s.asks, s.answers, s.proposed, s.received = nil, nil, nil, nil, 0, false
+	clear(s.given)
 	return s.conn.commit(ctx, line, a)
 }
 
@@ -293,7 +315,9 @@ func (s *session) answered(m wire.Message) {
 	if sent.AttemptID == "" || sent.AttemptID != s.t.Attempt() || m.ID != wire.NumberID(sent.Request) {
 		return
 	}
-	if m.Err != nil && m.Err.Code == wire.CodeAuthRequired {
+	s.endAsks()
+	untouched := !sent.Receiving && !s.received // nothing came of it: surely it wasn't worked on
+	if m.Err != nil && m.Err.Code == wire.CodeAuthRequired && untouched {
 		s.complete()
 		s.endCalls(true)
 		s.drafts = append(s.drafts, runner.Seen(&journal.AttemptFailed{AttemptID: sent.AttemptID, Error: words(m.Err)}),
@@ -310,9 +334,57 @@ func (s *session) answered(m wire.Message) {
 		settled.Outcome, settled.Usage = r.StopReason, usage(r.Usage)
 	}
 	s.complete()
-	s.endCalls(settled.Outcome == wire.StopCancelled)
+	s.endCalls(settled.Outcome == wire.StopCancelled && s.cancels)
 	s.fact(settled)
 	s.result = resultOf(settled)
+}
+
+// endAsks answers what the agent asked and, having ended its turn, waits for no more.
+func (s *session) endAsks() {
+	for _, a := range append(s.conn.p.Asks(), s.asks...) {
+		var asked askedOf
+		if json.Unmarshal([]byte(a.Request), &asked) != nil {
+			continue
+		}
+		if frame, err := wire.Result(asked.ID, wire.Cancelled()); err == nil {
+			s.frames = append(s.frames, frame)
+		}
+	}
+	for _, a := range s.conn.p.Asks() {
+		s.answers = append(s.answers, a.N)
+	}
+	s.asks = nil
+}
+
+// quiet is how long an agent that rests says nothing, so that all it said is heard.
+const quiet = 100 * time.Millisecond
+
+// catchUp takes what the agent said since its last turn: none of it is an answer to
+// what it is told next.
+func (s *session) catchUp(ctx context.Context) error {
+	for {
+		select {
+		case h, ok := <-s.conn.p.Heard():
+			if !ok {
+				return errEnded
+			}
+			lines, err := s.conn.take(h)
+			if rerr := s.rest(ctx, lines); rerr != nil {
+				return rerr
+			}
+			if err != nil {
+				return err
+			}
+		case <-time.After(quiet):
+			s.complete()
+			if len(s.drafts) == 0 {
+				return nil
+			}
+			return s.flush(ctx, nil)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // answeredError is the outcome of an attempt that was answered with an error.

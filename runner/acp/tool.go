@@ -20,6 +20,7 @@ type toolCall struct {
 	bytes int64  // of its output in the journal
 	runs  bool   // it was dispatched
 	ended bool
+	reads bool // it is of class read
 }
 
 // told is what a call is, for rules and people: the input of the call in the journal.
@@ -39,10 +40,12 @@ type diff struct {
 }
 
 // effect is the class of a call by its kind: what may change nothing is a read (CAL-2).
-func effect(kind string) journal.Effect {
-	switch kind {
+func effect(t told) journal.Effect {
+	switch t.Kind {
 	case "read", "search", "think":
-		return journal.EffectRead
+		if t.member("command") == "" && len(t.Diffs) == 0 {
+			return journal.EffectRead
+		}
 	}
 	return journal.EffectEffect
 }
@@ -81,13 +84,9 @@ func (s *session) known(ctx context.Context, u *wire.ToolCall) (*toolCall, error
 	if c == nil {
 		c = &toolCall{}
 		if was := s.t.CallByKey(s.key(u.ToolCallID)); was != nil { // of before a restart
-			var err error
-			if c.bytes, err = s.t.OutputBytes(ctx, was.ID); err != nil {
+			if err := s.recall(ctx, c, was); err != nil {
 				return nil, err
 			}
-			c.id, c.sum = was.ID, was.InputSHA256
-			c.runs, c.ended = was.State == journal.CallIsDispatched, !was.Open()
-			_ = json.Unmarshal(was.Input, &c.told) // a long one stands elsewhere: it is told again
 		}
 		s.tools[u.ToolCallID] = c
 	}
@@ -105,13 +104,36 @@ func (s *session) known(ctx context.Context, u *wire.ToolCall) (*toolCall, error
 		s.proposed++
 		s.fact(&journal.CallProposed{
 			CallID: c.id, TurnID: s.t.ID(), Key: s.key(u.ToolCallID), Tool: toolName(c.told), Input: input, InputSHA256: sum,
-			Effect: effect(c.told.Kind), AttemptID: &attempt,
+			Effect: effect(c.told), AttemptID: &attempt,
 		})
+		c.reads = effect(c.told) == journal.EffectRead
 	case sum != c.sum && !c.ended:
-		s.fact(&journal.CallDescribed{CallID: c.id, Input: input, InputSHA256: sum})
+		d := &journal.CallDescribed{CallID: c.id, Input: input, InputSHA256: sum}
+		if c.reads && effect(c.told) != journal.EffectRead {
+			c.reads, d.Effect = false, journal.EffectEffect
+		}
+		s.fact(d)
 	}
 	c.sum = sum
 	return c, nil
+}
+
+// recall takes over what the journal has of a call of before a restart.
+func (s *session) recall(ctx context.Context, c *toolCall, was *journal.Call) error {
+	text, whole, err := s.t.Output(ctx, was.ID)
+	if err != nil {
+		return err
+	}
+	if c.bytes, err = s.t.OutputBytes(ctx, was.ID); err != nil {
+		return err
+	}
+	if c.shown = text; !whole { // too long to compare: what comes is told anew
+		c.shown = text + "…"
+	}
+	c.id, c.sum, c.reads = was.ID, was.InputSHA256, was.Effect == journal.EffectRead
+	c.runs, c.ended = was.State == journal.CallIsDispatched, !was.Open()
+	_ = json.Unmarshal(was.Input, &c.told) // a long one stands elsewhere: it is told again
+	return nil
 }
 
 func toolName(t told) string {
@@ -157,18 +179,28 @@ func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 	if err != nil {
 		return err
 	}
-	if was := s.t.CallByID(c.id); was != nil && !was.Open() { // refused, say: that is settled
+	if was := s.t.CallByID(c.id); was != nil && !was.Open() && !c.ended { // refused, say: that is settled
 		c.ended = true
-	}
-	if c.ended {
-		return nil
 	}
 	status := ""
 	if u.Status != nil {
 		status = *u.Status
 	}
+	if c.ended {
+		if status == "completed" { // although it wasn't to run, or had ended: its word stands in the journal
+			s.opaque(u.Raw)
+		}
+		return nil
+	}
 	ends := status == "completed" || status == "failed"
-	if !c.runs && !s.asking[u.ToolCallID] && (ends || status == "in_progress") && !s.waits(c.id) {
+	switch waits := s.waits(c.id); {
+	case c.runs || s.asking[u.ToolCallID]:
+	case waits && status == "completed": // it didn't wait for the answer
+		s.giveUpRequests(c.id)
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent didn't wait for the answer"})
+	case !waits && (status == "completed" || status == "in_progress"):
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
+	case !waits && status == "failed" && s.t.CallByID(c.id) == nil: // it is first heard of now
 		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
 	}
 	if c.runs {
@@ -180,8 +212,21 @@ func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 	return nil
 }
 
+// giveUpRequests cancels what people are asked about a call, once.
+func (s *session) giveUpRequests(callID string) {
+	for _, r := range s.t.Requests(callID) {
+		if !s.given[r] {
+			s.given[r] = true
+			s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent didn't wait for the answer"}))
+		}
+	}
+}
+
 // waits reports whether somebody is asked about a call, or it is about to be asked.
 func (s *session) waits(callID string) bool {
+	if len(s.t.Requests(callID)) > 0 {
+		return true
+	}
 	for _, a := range append(s.conn.p.Asks(), s.asks...) {
 		if a.CallID == callID {
 			return true
@@ -206,9 +251,9 @@ func (s *session) output(c *toolCall, now string) {
 	case now == "" || now == c.shown:
 	case c.shown != "" && strings.HasPrefix(now, c.shown):
 		piece = now[len(c.shown):]
-	case c.shown == "" && int64(len(now)) > c.bytes: // after a restart
-		piece = now[c.bytes:]
-	case c.shown != "":
+	case c.shown == "":
+		piece = now
+	default:
 		piece = "\n" + now
 	}
 	if now != "" {
@@ -234,9 +279,7 @@ func (s *session) settle(c *toolCall, status string) {
 		state, reason = journal.CallCancelled, "it did not run"
 	}
 	c.ended = true
-	for _, r := range s.t.Requests(c.id) {
-		s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent didn't wait for the answer"}))
-	}
+	s.giveUpRequests(c.id)
 	s.fact(&journal.CallSettled{CallID: c.id, State: state, Reason: reason, OutputBytes: c.bytes})
 }
 

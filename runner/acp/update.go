@@ -167,7 +167,7 @@ func (s *session) asked(ctx context.Context, m wire.Message) error {
 	if err != nil {
 		return s.refuse(m.ID, wire.CodeInvalidParams, "this request can't be read")
 	}
-	if p.SessionID != s.t.State().AgentSession || s.t.Attempt() == "" {
+	if p.SessionID != s.t.State().AgentSession || s.t.Attempt() == "" || s.result != nil {
 		return s.refuse(m.ID, wire.CodeInvalidParams, "no turn of that session is open")
 	}
 	s.receiving()

@@ -8,6 +8,8 @@ import (
 
 func heldTitle(s Session) string {
 	switch limit := raise(s); {
+	case s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn:
+		return "Sign the agent in, then continue"
 	case s.State.Blocked != nil:
 		return "This session waits for your word"
 	case limit.Name != "":
@@ -27,6 +29,9 @@ func continueLabel(s Session) string {
 
 func heldText(s Session) string {
 	n := len(s.State.Admitted)
+	if b := s.State.Blocked; b != nil && b.Cause == journal.BlockSignIn {
+		return "What was asked is kept. Continue tries again, once the agent is signed in."
+	}
 	if s.State.Blocked != nil {
 		return "It was not tried again by itself, so that it can’t take the server down for ever. Continue tries once more."
 	}
