@@ -183,6 +183,46 @@ func TestACP_AnOpenRequestOutlivesTheServer(t *testing.T) {
 	})
 }
 
+// An agent that says of a command that it runs, and asks a while later whether it may,
+// hasn't done it without asking.
+//
+// proves PER-1 CAL-4
+func TestACP_AsksAfterItAnnounced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, strings.Replace(askRun, "echo '{", "sleep 1; echo '{", 1)+"read -r l")
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyOnce})
+		b.untilState(id, journal.StateReady)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallDispatched); n != 1 {
+			t.Errorf("it was dispatched %d times: %s", n, b.dump(id))
+		}
+	})
+}
+
+// Some agents send what a command printed as Markdown.
+//
+// proves JRN-5
+func TestACP_OutputIsWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `hear
+say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"ls","kind":"execute","status":"in_progress"}'
+printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"`+"```console\\na\\nb\\n```"+`"}}]}}}'
+stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		b.untilState(id, journal.StateReady)
+		if got := b.output(id, 0); got != "a\nb\n" {
+			t.Errorf("the command printed %q", got)
+		}
+	})
+}
+
 // proves PER-2 PER-3
 func TestACP_Rejections(t *testing.T) {
 	t.Parallel()

@@ -124,8 +124,9 @@ func (s *session) again(ctx context.Context) error {
 }
 
 // announcement is how long it is left open whether an agent that says of a call that
-// it runs asks next whether it may, as some do.
-const announcement = 300 * time.Millisecond
+// it runs asks next whether it may, as some do: opencode at once or, for the first
+// command of its process, after half a second.
+const announcement = 3 * time.Second
 
 // undecided reports whether the lines that are held say of a call that it runs, and
 // nothing else of it. They aren't committed: after a restart they are read again.

@@ -275,10 +275,20 @@ func text(content []wire.ToolContent) string {
 			continue
 		}
 		if t, ok := block.Content.(wire.TextBlock); ok {
-			b.WriteString(t.Text)
+			b.WriteString(unfenced(t.Text))
 		}
 	}
 	return b.String()
+}
+
+// unfenced is a command's output without the Markdown in which some agents send it.
+func unfenced(text string) string {
+	inner, fenced := strings.CutPrefix(text, "```console\n")
+	inner, closed := strings.CutSuffix(inner, "\n```")
+	if !fenced || !closed {
+		return text
+	}
+	return inner + "\n"
 }
 
 // relative is a path as rules have it: below the workspace without it.
