@@ -91,7 +91,7 @@ func (m *model) reached(name string) {
 	select {
 	case <-m.wait(name).reached:
 	case <-time.After(patience):
-		m.t.Fatalf("the model was never asked to wait at %s:\n%s", name, m.dump())
+		m.t.Fatalf("the model was never asked to wait at %s", name)
 	}
 }
 
@@ -110,12 +110,12 @@ func (m *model) want(n int) {
 	m.t.Helper()
 	calls := m.asked()
 	if len(calls) != n {
-		m.t.Errorf("the model was asked %d times, want %d:\n%s", len(calls), n, m.dump())
+		m.t.Errorf("the model was asked %d times, want %d", len(calls), n)
 	}
 	seen := map[string]bool{}
 	for _, c := range calls {
 		if seen[c.sum] || seen[c.convo] {
-			m.t.Errorf("the model was asked for the same twice:\n%s", m.dump())
+			m.t.Errorf("the model was asked twice for %v", c.words)
 		}
 		seen[c.sum], seen[c.convo] = true, true
 	}
@@ -211,16 +211,13 @@ func (q *modelRequest) read() modelCall {
 			fmt.Fprintf(&convo, "%s\n", message.Role)
 			continue
 		}
-		prompted := false
 		for _, b := range blocks(message.Content) {
 			fmt.Fprintf(&convo, "%s %s\n", b.Type, b.Text)
 			switch {
 			case b.Type == "tool_result":
 				c.step++
 			case b.Type == "text" && !strings.HasPrefix(b.Text, "<system-reminder>"):
-				if !prompted {
-					prompted, c.step, c.words = true, 0, nil
-				}
+				c.step, c.words = 0, nil // agents put several prompts into one message
 				for _, found := range wordLine.FindAllStringSubmatch(b.Text, -1) {
 					c.words = append(c.words, word{found[1], found[2]})
 				}
