@@ -21,14 +21,14 @@ BOTH   := $(if $(wildcard store/storetest),-want '/sqlite' -want '/postgres')
 WATCHED := (.+\.go$$)|(.+\.templ$$)|(.+_templ\.txt$$)|(static/.+\.(css|js|svg)$$)
 # Once there are browser tests, a run must have run them.
 PAGES  := $(if $(wildcard e2e/browser),-want 'e2e/browser[.]')
-GOFILES = find . -name '*.go' -not -name '*_templ.go' -not -path './node_modules/*' -print0 | xargs -0 -r
+GOFILES = find . -name '*.go' -not -name '*_templ.go' -not -path '*/node_modules/*' -print0 | xargs -0 -r
 
 # need stops a target whose package is not there, lest it seem to have passed.
 need = test -d $(1) || { echo "make $@: there is no $(1)/ yet, so nothing was run" >&2; exit 1; }
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## fetch what developing needs: modules, tools, node_modules, PostgreSQL, a C compiler for -race
@@ -79,6 +79,7 @@ vet: ## go vet, also of what only the crash suite or development compiles
 	$(GO) vet ./...
 	$(GO) vet -tags crashpoints ./...
 	$(GO) vet -tags evidence ./e2e/browser
+	$(GO) vet -tags agents ./e2e
 	$(GO) vet -tags dev ./...
 
 .PHONY: lint
@@ -101,6 +102,11 @@ components: ## the page of all components, which only builds for development hav
 browser: ## the pages in Chromium alone
 	@$(call need,e2e/browser)
 	scripts/chromium -- scripts/postgres -- $(GOTEST) -want sqlite -want postgres -- -count=1 -timeout=20m ./e2e/browser
+
+.PHONY: test-agents
+test-agents: ## the product with opencode and Claude Code from npm, against a model of the tests (Linux)
+	scripts/npm -C e2e/agents
+	$(GOTEST) -want claude -want opencode -- -count=1 -timeout=20m -tags agents -run TestReal ./e2e
 
 .PHONY: quick
 quick: ## vet and unit tests on SQLite alone, in at most 3 minutes: before each commit

@@ -18,6 +18,9 @@
 //	id := s.mission("Say hi", f.by)
 //	f.wantPrompts("Say hi")
 //
+// Real agents, from npm, are tested with the tag agents (make test-agents): they ask
+// a model that the test is (real_model_test.go), and its prompt says what it answers.
+//
 // A world is one database (SQLite and Postgres, as subtests of those names) with
 // one user, one token and one workspace. What a server has acknowledged is
 // remembered by its client; when the test ends every server is killed and the

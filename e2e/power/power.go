@@ -58,6 +58,25 @@ func Cut(state string) error {
 	if err != nil {
 		return err
 	}
+	return kill(doomed)
+}
+
+// CutBelow kills all that descends from the shims of a state folder, the oldest
+// first, and spares these.
+func CutBelow(state string) error {
+	shims, err := Shims(state)
+	if err != nil {
+		return err
+	}
+	doomed, err := withDescendants(shims)
+	if err != nil {
+		return err
+	}
+	return kill(doomed[len(shims):])
+}
+
+// kill kills processes and waits until they are gone.
+func kill(doomed []int) error {
 	for _, pid := range doomed {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill %d: %w", pid, err)
