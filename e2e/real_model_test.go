@@ -270,7 +270,7 @@ func (a *modelAnswer) send(kind string, with map[string]any) {
 	if err != nil {
 		panic(err) // a map of texts and numbers
 	}
-	fmt.Fprintf(a.w, "event: %s\ndata: %s\n\n", kind, raw)
+	_, _ = fmt.Fprintf(a.w, "event: %s\ndata: %s\n\n", kind, raw)
 	if f, ok := a.w.(http.Flusher); ok {
 		f.Flush()
 	}
@@ -283,10 +283,10 @@ func (a *modelAnswer) stream(words []word) {
 	a.send("message_start", map[string]any{"message": start})
 	reason := "end_turn"
 	for _, w := range words {
-		switch {
-		case w.what == "SAY":
+		switch w.what {
+		case "SAY":
 			a.say(w.arg)
-		case w.what == "WAIT":
+		case "WAIT":
 			if !a.await(w.arg) {
 				return // who asked has left
 			}

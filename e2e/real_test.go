@@ -17,20 +17,20 @@ import (
 // realFolder has the agents from npm, at the versions that its lock pins.
 const realFolder = "agents"
 
-// real is an agent as people have it, and what is its own way.
-type real struct {
+// realAgent is an agent as people have it, and what is its own way.
+type realAgent struct {
 	name, pkg, version string
 	// rejected: its model is told of a rejection in the turn, and goes on.
 	rejected bool
 }
 
-var reals = []real{
+var reals = []realAgent{
 	{name: "claude", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", rejected: true},
 	{name: "opencode", pkg: "opencode-ai", version: "1.18.33"},
 }
 
 // by makes the session one of this agent.
-func (a real) by(body map[string]any) { body["agent"] = a.name }
+func (a realAgent) by(body map[string]any) { body["agent"] = a.name }
 
 // eachReal runs body with each agent: on SQLite, or as one says on Postgres, too.
 // One that isn't installed, at its version, is a failure.
@@ -54,7 +54,7 @@ var (
 	onAll    = storetest.Databases()
 )
 
-func (a real) mustBeInstalled(t *testing.T) {
+func (a realAgent) mustBeInstalled(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(realFolder, "node_modules", a.pkg, "package.json"))
 	var found struct {
@@ -68,7 +68,7 @@ func (a real) mustBeInstalled(t *testing.T) {
 // realWorld is a world with one of the agents and the model that it asks.
 type realWorld struct {
 	*world
-	a real
+	a realAgent
 	m *model
 }
 
@@ -156,7 +156,7 @@ func TestReal_AMission(t *testing.T) {
 		r.wantEffect("ran", 0)
 		s.allow(id)
 
-		j := s.untilKind(id, "call.proposed", 2)
+		s.untilKind(id, "call.proposed", 2)
 		asked := r.untilAsked(s, id)
 		if len(asked) != 1 {
 			t.Fatalf("it asks %+v", asked)
@@ -172,7 +172,7 @@ func TestReal_AMission(t *testing.T) {
 		if !r.a.rejected {
 			want = slices.Delete(want, 2, 3)
 		}
-		j = s.events(id)
+		j := s.events(id)
 		wantSaid(r.world, j, want...)
 		r.wantEffect("ran", 1)
 		if got := strings.TrimSpace(j.output(s.calls(id)[0].ID)); got != "out" {
