@@ -111,7 +111,7 @@ func TestLive_PlacesWithoutLocks(t *testing.T) {
 		eval[bool](b, "setTimeout(() => location.assign("+quote(l.path())+")), true")
 	}
 	for _, b := range tabs {
-		b.until("its page is there", has(sel("your-view")))
+		b.until("its page is there", "!!document.querySelector('#reading-view')")
 	}
 	settled := func() (live, polling int) {
 		for _, b := range tabs {
