@@ -77,9 +77,13 @@ func TestLive_APageThatWasLeftHoldsNoConnection(t *testing.T) {
 }
 
 // blindAtFirst lets pages have no locks, and not see the marks of others when they
-// first look for a place, as when all of them look at the same moment.
+// first look for a place, as when all of them look at the same moment. They look when
+// they are shown, by show().
 const blindAtFirst = `(() => {
 	Object.defineProperty(Navigator.prototype, 'locks', {value: undefined});
+	let hidden = true;
+	Object.defineProperty(document, 'hidden', {get: () => hidden});
+	window.show = () => { hidden = false; return document.dispatchEvent(new Event('visibilitychange')); };
 	const seen = new Set(), getItem = Storage.prototype.getItem;
 	Storage.prototype.getItem = function (name) {
 		if (!name.startsWith('holdfast-stream-') || seen.has(name)) return getItem.call(this, name);
@@ -105,13 +109,10 @@ func TestLive_PlacesWithoutLocks(t *testing.T) {
 		tabs = append(tabs, b)
 	}
 	for _, b := range tabs {
-		b.visit("/help")
+		b.visit(l.path())
 	}
 	for _, b := range tabs { // all at once: whoever comes a second later isn't blind to the others
-		eval[bool](b, "setTimeout(() => location.assign("+quote(l.path())+")), true")
-	}
-	for _, b := range tabs {
-		b.until("its page is there", "!!document.querySelector('#reading-view')")
+		eval[bool](b, "show()")
 	}
 	settled := func() (live, polling int) {
 		for _, b := range tabs {
