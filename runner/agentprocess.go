@@ -58,17 +58,23 @@ type Heard struct {
 func processName(processID string) shim.ID { return shim.ID{CallID: processID, N: 1} }
 
 // Process gives the process of this session's agent: the one that runs, also if
-// another execution started it, or else a new one, which is told first. fresh: it
-// has begun just now. Whoever asked closes it.
-func (t *Turn) Process(ctx context.Context, spec ProcessSpec, first [][]byte) (p *Process, fresh bool, err error) {
+// another execution started it, or else a new one, which is told first. Whoever asked
+// closes it.
+func (t *Turn) Process(ctx context.Context, spec ProcessSpec, first [][]byte) (*Process, error) {
 	if was := t.fold.State.Process; was != nil {
-		p, err := t.rejoinProcess(ctx, was)
-		if p != nil || err != nil {
-			return p, false, err
+		if p, err := t.rejoinProcess(ctx, was); p != nil || err != nil {
+			return p, err
 		}
 	}
-	p, err = t.startProcess(ctx, spec, first)
-	return p, true, err
+	return t.startProcess(ctx, spec, first)
+}
+
+// causeOr tells why ctx has ended, or of err if it hasn't.
+func causeOr(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 // rejoinProcess follows the process that the journal knows of. nil: it is another
@@ -99,7 +105,7 @@ func (t *Turn) rejoinProcess(ctx context.Context, was *journal.AgentProcess) (*P
 		p := &Process{t: t, id: id, readTo: row.ReadTo, skip: row.Skip, sent: row.Sent, tried: row.Sent, unsent: row.Frames, asks: row.Asks, letGo: letGo}
 		if found.Running || (found.Exit != nil && inFlight) {
 			if p.child, err = t.r.o.Shims.Attach(ctx, id); err != nil && !errors.Is(err, shim.ErrLost) {
-				return nil, context.Cause(ctx)
+				return nil, causeOr(ctx, fmt.Errorf("rejoin the agent's process: %w", err))
 			}
 		}
 		// Also of one that is gone: what it wrote before is read first.
@@ -142,10 +148,7 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 	})
 	if err != nil {
 		letGo()
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		return nil, fmt.Errorf("start the agent's process: %w", err)
+		return nil, causeOr(ctx, fmt.Errorf("start the agent's process: %w", err))
 	}
 	facts := journal.Process(child.Process())
 	p := &Process{t: t, id: id, child: child, letGo: letGo}
@@ -346,10 +349,7 @@ func (p *Process) deliver(ctx context.Context) error {
 		}
 		p.tried = max(p.tried, f.N)
 		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return fmt.Errorf("tell the agent's process %s: %w", p.id.CallID, err)
+			return causeOr(ctx, fmt.Errorf("tell the agent's process %s: %w", p.id.CallID, err))
 		}
 		store.Crash("agent.told")
 		p.logged = f.N

@@ -135,9 +135,6 @@ func (t *Turn) Detached(cause error) error {
 // Stopping tells that the server is about to stop.
 func (t *Turn) Stopping() <-chan struct{} { return t.r.fetch.Done() }
 
-// Stops reports whether the server is stopping: nothing is begun any more.
-func (t *Turn) Stops() bool { return t.r.stops() }
-
 // Permission is what rules and people have decided of a call.
 type Permission struct {
 	Allowed *journal.AllowedBy // it may run

@@ -65,7 +65,7 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 	if err != nil {
 		return runner.Result{}, err
 	}
-	p, _, err := t.Process(ctx, runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env}, [][]byte{first})
+	p, err := t.Process(ctx, runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env}, [][]byte{first})
 	if err != nil {
 		return startFailed(ctx, err)
 	}
