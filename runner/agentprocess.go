@@ -142,7 +142,7 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 	child, err := o.Shims.Prepare(ctx, shim.Spec{
 		Spec: tool.Spec{
 			CallID: id.CallID, N: id.N, Interp: []string{"sh", "-eu"}, Script: spec.Script, Dir: t.fold.State.Workspace, Env: spec.Env,
-			MaxOutput: wholeOutput, Secrets: o.Secrets,
+			MaxOutput: wholeOutput, Secrets: o.Secrets, Vital: true,
 		},
 		Stdin: true, Orphan: o.Orphan,
 	})

@@ -53,6 +53,7 @@ type wireSpec struct {
 	Grace     time.Duration `json:"grace"`
 	MaxOutput int64         `json:"max_output"`
 	Secrets   [][]byte      `json:"secrets"`
+	Vital     bool          `json:"vital,omitempty"`
 	Stdin     bool          `json:"stdin"`
 	Orphan    time.Duration `json:"orphan"`
 }
@@ -60,14 +61,14 @@ type wireSpec struct {
 func (s Spec) wire() *wireSpec {
 	return &wireSpec{
 		CallID: s.CallID, N: s.N, Interp: allBytes(s.Interp), Script: []byte(s.Script), Dir: []byte(s.Dir), Env: allBytes(s.Env),
-		Timeout: s.Timeout, Grace: s.Grace, MaxOutput: s.MaxOutput, Secrets: allBytes(s.Secrets), Stdin: s.Stdin, Orphan: s.Orphan,
+		Timeout: s.Timeout, Grace: s.Grace, MaxOutput: s.MaxOutput, Secrets: allBytes(s.Secrets), Vital: s.Vital, Stdin: s.Stdin, Orphan: s.Orphan,
 	}
 }
 
 func (w *wireSpec) spec() Spec {
 	return Spec{Stdin: w.Stdin, Orphan: w.Orphan, Spec: tool.Spec{
 		CallID: w.CallID, N: w.N, Interp: allStrings(w.Interp), Script: string(w.Script), Dir: string(w.Dir), Env: allStrings(w.Env),
-		Timeout: w.Timeout, Grace: w.Grace, MaxOutput: w.MaxOutput, Secrets: allStrings(w.Secrets),
+		Timeout: w.Timeout, Grace: w.Grace, MaxOutput: w.MaxOutput, Secrets: allStrings(w.Secrets), Vital: w.Vital,
 	}}
 }
 

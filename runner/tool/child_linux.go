@@ -72,16 +72,27 @@ func startManaged(cmd *exec.Cmd) (forget func(), err error) {
 	}, nil
 }
 
-// awaitEnd returns when the child has ended, and leaves it a zombie: until it
-// is reaped its number, and its group's, is nobody else's.
-func awaitEnd(cmd *exec.Cmd) {
+// awaitEnd returns when the child has ended, and tells whether a signal did it. It
+// leaves it a zombie: until it is reaped its number, and its group's, is nobody else's.
+func awaitEnd(cmd *exec.Cmd) (killed bool) {
+	var how unix.Siginfo
 	for {
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &how, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return err == nil && (how.Code == cldKilled || how.Code == cldDumped)
 		}
 	}
 }
+
+// killGroupOfZombie kills the group of a child that is not reaped yet, so that the
+// group is its own.
+func killGroupOfZombie(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+
+// Of siginfo_t.si_code for SIGCHLD: the child was killed, and left a core.
+const (
+	cldKilled = 2
+	cldDumped = 3
+)
 
 // reap removes the zombie and keeps how it ended in cmd.ProcessState.
 func reap(cmd *exec.Cmd) error { return cmd.Wait() }

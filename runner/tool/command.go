@@ -35,6 +35,7 @@ type Command struct {
 	printed atomic.Int64  // masked bytes so far
 
 	ended   chan struct{} // the child has ended; on Linux it is still a zombie
+	killed  bool          // by a signal; read after ended
 	release chan struct{} // closed by us: it may be reaped
 	gone    chan struct{} // reaped, holder finished
 	failure error         // of the holder; read after gone
@@ -130,7 +131,9 @@ func (c *Command) hold(started chan<- error) {
 		return
 	}
 	defer forget()
-	awaitEnd(c.cmd)
+	if c.killed = awaitEnd(c.cmd); c.killed && c.spec.Vital {
+		killGroupOfZombie(c.cmd) // what is near, before it notices; endAll ends the rest
+	}
 	close(c.ended)
 	<-c.release
 	var exit *exec.ExitError
@@ -293,6 +296,9 @@ func (c *Command) endEach(ctx context.Context, h *hunt, r *Result) (survivors []
 	grace := c.graceOf(r)
 	switch r.Reason {
 	case "":
+		if c.spec.Vital && c.killed {
+			return h.end(ctx, 0)
+		}
 		if h.wait(ctx, settleTime) {
 			return nil
 		}

@@ -230,6 +230,22 @@ func TestCommand_LetsTheRestSettle(t *testing.T) {
 	}
 }
 
+// proves COO-7 ATT-4: what a vital command leaves when it is killed does nothing more,
+// not even what it would do when it is asked to end.
+func TestCommand_VitalTakesAllWithIt(t *testing.T) {
+	t.Parallel()
+	for _, vital := range []bool{true, false} {
+		spec, k := specOf(t, "setsid sh -c 'trap \"echo told; exit\" TERM; touch up; while :; do sleep 0.01; done' & until [ -e up ]; do sleep 0.01; done; kill -KILL $$")
+		spec.Vital = vital
+		if r := run(t, spec); r.Signal != "SIGKILL" || len(r.Survivors) > 0 {
+			t.Errorf("got %s", show(r))
+		}
+		if told := strings.Contains(k.text["stdout"], "told"); told == vital {
+			t.Errorf("vital %v: it printed %q", vital, k.text["stdout"])
+		}
+	}
+}
+
 // proves COO-7: who forks without end is ended too.
 func TestCommand_EndsWhoForksInALoop(t *testing.T) {
 	t.Parallel()

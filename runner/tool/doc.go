@@ -34,7 +34,8 @@
 //   - When Run returns, no goroutine of it is left, and no process of the
 //     call that can be killed: a call's processes end with their call. A
 //     background child outlives its shell by moments only (settleTime, then
-//     TERM, stragglerGrace, KILL).
+//     TERM, stragglerGrace, KILL); with Spec.Vital not even that if a signal
+//     ended it.
 //   - A signal is sent only to a process whose start time was checked, or to
 //     a group whose leader this package still holds unreaped; a reused pid is
 //     never hit.

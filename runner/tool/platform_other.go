@@ -56,8 +56,14 @@ func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true
 
 func startManaged(cmd *exec.Cmd) (forget func(), err error) { return func() {}, cmd.Start() }
 
+func killGroupOfZombie(*exec.Cmd) {} // it is none here, so the group may be another's
+
 // awaitEnd reaps at once: there is no way here to wait and leave a zombie.
-func awaitEnd(cmd *exec.Cmd) { _ = cmd.Wait() }
+func awaitEnd(cmd *exec.Cmd) (killed bool) {
+	_ = cmd.Wait()
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}
 
 func reap(*exec.Cmd) error { return nil }
 

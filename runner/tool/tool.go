@@ -67,6 +67,10 @@ type Spec struct {
 	// as a child, since it is the subreaper, is this one's, also without a marker.
 	Alone bool
 
+	// Vital says that what the command has started is nothing without it: if a signal
+	// ends it, that is killed at once, lest it go on by itself with nobody to tell.
+	Vital bool
+
 	// Stdin is what the command reads; nil: /dev/null. The caller closes its own
 	// descriptor when Prepare has returned.
 	Stdin *os.File
