@@ -21,7 +21,7 @@ func TestReal_TheServerIsKilled(t *testing.T) {
 		r.m.reached("text")
 		r.untilStreams(s, id, "one ä ")
 		s.kill9()
-		r.m.goOn("text") // while no server is there
+		r.m.GoOn("text") // while no server is there
 		s.restart()
 
 		r.untilAsked(s, id)
@@ -51,6 +51,7 @@ func TestReal_TheServerIsKilled(t *testing.T) {
 			r.t.Errorf("the command printed %q", got)
 		}
 		r.m.want(3)
+		r.wantModelAPI()
 		wantCounts(r.t, j, map[string]int{
 			"agent.started": 1, "agent.opened": 1, "agent.ended": 0, "turn.started": 1, "turn.ended": 1,
 			"attempt.dispatched": 1, "attempt.settled": 1, "attempt.unknown": 0, "call.dispatched": 2, "call.unknown": 0, "session.blocked": 0,

@@ -3,46 +3,52 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	pinned "holdfast/e2e/agents"
+	"holdfast/e2e/model"
+	"holdfast/e2e/power"
 	"holdfast/store/storetest"
 )
 
-// realFolder has the agents from npm, at the versions that its lock pins.
-const realFolder = "agents"
-
 // realAgent is an agent as people have it, and what is its own way.
 type realAgent struct {
-	name, pkg, version string
+	pinned.Agent
+	// api is how it speaks with its model in a world on each database.
+	api map[string]string
 	// rejected: its model is told of a rejection in the turn, and goes on.
 	rejected bool
 }
 
 var reals = []realAgent{
-	{name: "claude", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", rejected: true},
-	{name: "opencode", pkg: "opencode-ai", version: "1.18.33"},
+	{Agent: pinned.Claude, api: map[string]string{"sqlite": "anthropic", "postgres": "anthropic"}, rejected: true},
+	{Agent: pinned.OpenCode, api: map[string]string{"sqlite": "openai", "postgres": "anthropic"}},
 }
 
 // by makes the session one of this agent.
-func (a realAgent) by(body map[string]any) { body["agent"] = a.name }
+func (a realAgent) by(body map[string]any) { body["agent"] = a.Name }
+
+// realPlaces bounds how many worlds with real agents live at once: an agent takes up
+// to a gigabyte.
+var realPlaces = make(chan struct{}, 3)
 
 // eachReal runs body with each agent: on SQLite, or as one says on Postgres, too.
 // One that isn't installed, at its version, is a failure.
 func eachReal(t *testing.T, databases []string, body func(r *realWorld)) {
 	t.Helper()
+	t.Parallel()
 	for _, a := range reals {
 		for _, database := range databases {
-			t.Run(a.name+"/"+database, func(t *testing.T) {
-				a.mustBeInstalled(t)
-				w := newWorld(t, database)
-				r := &realWorld{world: w, a: a, m: newModel(t)}
-				r.settings()
+			t.Run(a.Name+"/"+database, func(t *testing.T) {
+				t.Parallel()
+				realPlaces <- struct{}{}
+				t.Cleanup(func() { <-realPlaces })
+				r := newRealWorld(t, a, database)
 				body(r)
 			})
 		}
@@ -54,63 +60,80 @@ var (
 	onAll    = storetest.Databases()
 )
 
-func (a realAgent) mustBeInstalled(t *testing.T) {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(realFolder, "node_modules", a.pkg, "package.json"))
-	var found struct {
-		Version string `json:"version"`
+// realModel is the model of one test.
+type realModel struct {
+	*model.Model
+	t *testing.T
+}
+
+func newRealModel(t *testing.T) realModel {
+	m := realModel{model.New(), t}
+	t.Cleanup(func() {
+		m.Close()
+		if t.Failed() {
+			t.Logf("the model was asked:\n%s", m)
+		}
+	})
+	return m
+}
+
+// reached waits until the model waits there.
+func (m realModel) reached(name string) {
+	m.t.Helper()
+	select {
+	case <-m.Reached(name):
+	case <-time.After(patience):
+		m.t.Fatalf("the model was never asked to wait at %s", name)
 	}
-	if err != nil || json.Unmarshal(raw, &found) != nil || found.Version != a.version {
-		t.Fatalf("%s %s is not installed (found %q, %v): scripts/npm -C e2e/agents", a.pkg, a.version, found.Version, err)
+}
+
+// want fails unless the model was asked n times, each time something else.
+func (m realModel) want(n int) {
+	m.t.Helper()
+	calls := m.Asked()
+	if len(calls) != n {
+		m.t.Errorf("the model was asked %d times, want %d", len(calls), n)
+	}
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if seen[c.Sum] || seen[c.Conversation] {
+			m.t.Errorf("the model was asked twice for %v", c.Words)
+		}
+		seen[c.Sum], seen[c.Conversation] = true, true
 	}
 }
 
 // realWorld is a world with one of the agents and the model that it asks.
 type realWorld struct {
 	*world
-	a realAgent
-	m *model
+	a    realAgent
+	m    realModel
+	env  []string // of the servers, with what agents need
+	mark string   // stands in it, so also in the environment of all that they start
 }
 
-// settings writes what opencode reads; the other takes all from its environment.
-func (r *realWorld) settings() {
-	r.t.Helper()
-	raw, err := json.Marshal(map[string]any{
-		"model": "mock/m1", "small_model": "mock/m1",
-		"permission": map[string]string{"bash": "ask", "edit": "ask"},
-		"provider": map[string]any{"mock": map[string]any{
-			"npm": "@ai-sdk/anthropic", "options": map[string]string{"baseURL": r.m.base + "/v1", "apiKey": "no-key"},
-			"models": map[string]any{"m1": map[string]any{"name": "m1", "tool_call": true, "limit": map[string]int{"context": 100000, "output": 4000}}},
-		}},
-	})
+func newRealWorld(t *testing.T, a realAgent, database string) *realWorld {
+	t.Helper()
+	if err := a.Check(t.Context(), realFolder); err != nil {
+		t.Fatal(err)
+	}
+	bin, err := pinned.Bin(realFolder)
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "opencode.json"), raw, 0o600); err != nil {
-		r.t.Fatal(err)
+	r := &realWorld{world: newWorld(t, database), a: a, m: newRealModel(t)}
+	r.mark = "HOLDFAST_REAL_TEST=" + r.dir
+	if r.env, err = pinned.Settings(r.dir, r.m.URL(), a.api[database]); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// env is what the agents need: their programs, the model, and that they leave the
-// rest of the world alone.
-func (r *realWorld) env() []string {
-	r.t.Helper()
-	bin, err := filepath.Abs(filepath.Join(realFolder, "node_modules", ".bin"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return append(slices.Clone(realEnv), "PATH="+bin+":"+os.Getenv("PATH"), "ANTHROPIC_BASE_URL="+r.m.base, "OPENCODE_CONFIG="+filepath.Join(r.dir, "opencode.json"))
-}
-
-var realEnv = []string{
-	"ANTHROPIC_API_KEY=no-key", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+	r.env = append(r.env, r.mark, "PATH="+bin+":"+os.Getenv("PATH"))
+	return r
 }
 
 // passed names what the server passes on to agents.
 func (r *realWorld) passed() []string {
 	var names []string
-	for _, e := range r.env() {
+	for _, e := range r.env {
 		if name, _, _ := strings.Cut(e, "="); name != "PATH" {
 			names = append(names, name)
 		}
@@ -119,9 +142,9 @@ func (r *realWorld) passed() []string {
 }
 
 // serve starts a server that has the agents.
-func (r *realWorld) serve() *server {
+func (r *realWorld) serve(with ...func(*server)) *server {
 	r.t.Helper()
-	return r.world.serve(flags(quick...), flags(r.passed()...), env(r.env()...))
+	return r.world.serve(append([]func(*server){flags(quick...), flags(r.passed()...), env(r.env...)}, with...)...)
 }
 
 // untilStreams waits until the newest of the agent's texts has come so far.
@@ -140,58 +163,27 @@ func (r *realWorld) untilAsked(s *server, id string) []request {
 	return s.pending(id)
 }
 
-// A mission with all that agents do for people: a text that streams, a command that
-// is allowed, an edit that is shown and rejected with a reason, and another turn.
-// proves PRO-6 PER-2 ATT-1 JRN-5 CAL-1
-func TestReal_AMission(t *testing.T) {
-	eachReal(t, onAll, func(r *realWorld) {
-		s := r.serve()
-		id := s.mission(lines("SAY(one ä )", "WAIT(text)", "SAY(two)", "RUN(echo ran >> effects; echo out)", "SAY(It ran.)",
-			"EDIT("+r.work+"/note.txt, hello there)", "SAY(It was rejected.)"), r.a.by, asking)
-		r.m.reached("text")
-		r.untilStreams(s, id, "one ä ")
-		r.m.goOn("text")
-
-		r.untilAsked(s, id)
-		r.wantEffect("ran", 0)
-		s.allow(id)
-
-		s.untilKind(id, "call.proposed", 2)
-		asked := r.untilAsked(s, id)
-		if len(asked) != 1 {
-			t.Fatalf("it asks %+v", asked)
+// untilNothingRuns waits until nothing that the server has started is left: no agent,
+// no shim, and nothing that a command detached.
+func (r *realWorld) untilNothingRuns(s *server) {
+	r.t.Helper()
+	eventually(r.t, "nothing is left running", func() bool {
+		left, err := power.Marked(r.mark)
+		if err != nil {
+			r.t.Fatal(err)
 		}
-		shown := s.events(id).of("permission.asked")
-		if body := string(shown[len(shown)-1].Data); !strings.Contains(body, "note.txt") || !strings.Contains(body, "+ hello there") {
-			t.Errorf("the edit is shown as %s", body)
-		}
-		s.decide(asked[0].ID, "reject", "Not that.\nSAY(As you say.)").want(r.t, 200)
-		s.untilQuiet(id, "ready")
-
-		want := []string{"one ä two", "It ran.", "It was rejected.", "As you say."}
-		if !r.a.rejected {
-			want = slices.Delete(want, 2, 3)
-		}
-		j := s.events(id)
-		wantSaid(r.world, j, want...)
-		r.wantEffect("ran", 1)
-		if got := strings.TrimSpace(j.output(s.calls(id)[0].ID)); got != "out" {
-			r.t.Errorf("the command printed %q", got)
-		}
-		if got := r.file("note.txt"); got != "" {
-			r.t.Errorf("it wrote %q", got)
-		}
-		r.m.want(len(want))
-		wantCounts(r.t, j, map[string]int{"turn.ended": 1, "attempt.settled": 2, "attempt.unknown": 0, "call.unknown": 0, "call.dispatched": 1, "call.settled": 2})
-
-		s.prompt(id, "SAY(The second turn.)", "queue")
-		s.untilKind(id, "turn.ended", 2)
-		s.untilQuiet(id, "ready")
-		j = s.events(id)
-		wantSaid(r.world, j, append(want, "The second turn.")...)
-		r.m.want(len(want) + 1)
-		wantCounts(r.t, j, map[string]int{"agent.started": 1, "agent.opened": 1, "agent.ended": 0, "session.blocked": 0})
+		return !slices.ContainsFunc(left, func(pid int) bool { return !s.running() || pid != s.pid() })
 	})
+}
+
+// wantModelAPI fails unless the model was asked in the way that this world is for.
+func (r *realWorld) wantModelAPI() {
+	r.t.Helper()
+	for _, c := range r.m.Asked() {
+		if c.API != r.a.api[r.db.Name] {
+			r.t.Errorf("the model was asked by %s, want %s", c.API, r.a.api[r.db.Name])
+		}
+	}
 }
 
 // lines puts words together.

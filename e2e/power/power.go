@@ -61,18 +61,33 @@ func Cut(state string) error {
 	return kill(doomed)
 }
 
-// CutBelow kills all that descends from the shims of a state folder, the oldest
-// first, and spares these.
-func CutBelow(state string) error {
+// CutAgents kills the processes that the shims of a state folder run, each its one,
+// and spares what these have started. It is for the shim to end that.
+func CutAgents(state string) error {
 	shims, err := Shims(state)
 	if err != nil {
 		return err
 	}
-	doomed, err := withDescendants(shims)
+	all, err := pids()
 	if err != nil {
 		return err
 	}
-	return kill(doomed[len(shims):])
+	return kill(slices.DeleteFunc(all, func(pid int) bool {
+		_, parent, ok := stat(pid)
+		return !ok || !slices.Contains(shims, parent)
+	}))
+}
+
+// Marked gives the processes whose environment has an entry, which children inherit.
+func Marked(entry string) ([]int, error) {
+	all, err := pids()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(pid int) bool {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		return err != nil || !alive(pid) || !slices.Contains(strings.Split(string(raw), "\x00"), entry)
+	}), nil
 }
 
 // kill kills processes and waits until they are gone.
