@@ -104,9 +104,10 @@ browser: ## the pages in Chromium alone
 	scripts/chromium -- scripts/postgres -- $(GOTEST) -want sqlite -want postgres -- -count=1 -timeout=20m ./e2e/browser
 
 .PHONY: test-agents
-test-agents: ## the product with opencode and Claude Code from npm, against a model of the tests (Linux)
+test-agents: ## the product with opencode and Claude Code from npm, against a model of the tests (Linux on x64)
+	@command -v git >/dev/null || scripts/apt-install git # opencode needs it
 	scripts/npm -C e2e/agents
-	$(GOTEST) -want claude -want opencode -- -count=1 -timeout=20m -tags agents -run TestReal ./e2e
+	scripts/postgres -- $(GOTEST) -want claude/sqlite -want claude/postgres -want opencode/sqlite -want opencode/postgres -- -count=1 -timeout=20m -tags agents -run TestReal ./e2e
 
 .PHONY: quick
 quick: ## vet and unit tests on SQLite alone, in at most 3 minutes: before each commit
