@@ -27,7 +27,7 @@ var knownAgents = []struct {
 }{
 	{"opencode", []string{"opencode", "acp"}, "npm install --global opencode-ai"},
 	{"claude", []string{"claude-agent-acp"}, "npm install --global @agentclientprotocol/claude-agent-acp"},
-	{"claude-code", []string{"claude-code-acp"}, "npm install --global @zed-industries/claude-code-acp, which claude-agent-acp has replaced"},
+	{"claude-code", []string{"claude-code-acp"}, "npm install --global @zed-industries/claude-code-acp"},
 	{"codex", []string{"codex-acp"}, "npm install --global @zed-industries/codex-acp"},
 	{"gemini", []string{"gemini", "--acp"}, "npm install --global @google/gemini-cli"},
 }
@@ -100,6 +100,20 @@ func checkAgent(ctx context.Context, a *acp.Agent, extra ...string) ([]store.Fin
 		out = append(out, store.Finding{Check: f.Subject, Health: store.Health(f.Health), Found: f.Found, Do: f.Do})
 	}
 	return out, p, nil
+}
+
+// checkPrograms looks whether the programs of the agents are there. It starts none.
+func checkPrograms(agents []offeredAgent) []store.Finding {
+	var out []store.Finding
+	for _, a := range agents {
+		f := store.Finding{Check: "agent " + a.Name(), Health: store.Healthy}
+		file, err := a.Program()
+		if f.Found = file; err != nil {
+			f.Health, f.Found, f.Do = store.Warning, err.Error(), "put it back, or drop its --agent: sessions with it wait until it can be started"
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // agentPrograms are the agents of this server as they are just now, for its settings:

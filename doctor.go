@@ -48,10 +48,15 @@ func (*doctorAllCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams
 	if err != nil {
 		return err
 	}
+	agents, err := c.agents(os.Environ())
+	if err != nil {
+		return err
+	}
 	d := store.Diagnose(ctx, database, dir, func(call *journal.Call) (store.ShimSeen, error) { return seeShim(shimsIn(dir), call) })
 	found := append(d.Findings, c.signIn(d)...)
 	found = append(found, c.spaces(d)...)
 	found = append(found, checkRunbook()...)
+	found = append(found, checkPrograms(agents)...)
 	for _, note := range tool.Degraded() {
 		found = append(found, store.Finding{Check: "platform", Health: store.Warning, Found: note})
 	}

@@ -285,9 +285,10 @@ func (f *findings) survives() {
 }
 
 func (f *findings) leaves() {
-	if f.p.Leaves {
+	switch {
+	case f.p.Leaves:
 		f.add("end", "ends by itself when it is told nothing more, in "+round(f.p.LeftIn))
-	} else {
+	case !f.p.Gone:
 		f.add("end", fmt.Sprintf("doesn't end by itself within %s when it is told nothing more: it is ended", f.a.o.ExitWithin))
 	}
 	f.left()

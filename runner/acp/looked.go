@@ -95,6 +95,16 @@ func (l *looked) end() (left []int) {
 	return l.how.Survivors
 }
 
+// gone reports whether the process has ended.
+func (l *looked) gone() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // leave sees whether the process ends when its stdin does.
 func (l *looked) leave(ctx context.Context, within time.Duration) bool {
 	_ = l.stdin.Close()

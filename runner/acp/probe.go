@@ -25,6 +25,7 @@ type Probe struct {
 	GoOn   Try // another process of it goes on with the session
 	Delete Try // it forgets the session
 
+	Gone     bool          // it had ended before its stdin did
 	Leaves   bool          // it ends by itself when its stdin does
 	LeftIn   time.Duration // how soon
 	Left     []int         // processes that could not be ended
@@ -68,7 +69,8 @@ func (a *Agent) Probe(ctx context.Context, dir string, extra ...string) (Probe, 
 		}
 	}
 	started := time.Now()
-	p.Leaves = one.leave(ctx, a.o.ExitWithin)
+	p.Gone = one.gone()
+	p.Leaves = one.leave(ctx, a.o.ExitWithin) && !p.Gone
 	p.LeftIn = time.Since(started)
 	p.Left = one.end()
 	p.Rubbish, p.Complain = one.wrote()
