@@ -96,7 +96,7 @@ func TestPages_AgentLook(t *testing.T) {
 		{Check: "stop", Health: store.Warning, Found: "it did not", Do: "mind \x00this"},
 		{Check: "session", Health: store.Wrong, Found: strings.Repeat("long ", 2000), Do: "sign in"},
 	}
-	w := newWorld(t, storetest.New(t, "sqlite"), someAgents(func(_ context.Context, agent, owner string) ([]store.Finding, error) {
+	w := newWorld(t, storetest.New(t, "sqlite"), someAgents(func(_ context.Context, agent, _ string) ([]store.Finding, error) {
 		if agent == "own" {
 			panic("no")
 		}

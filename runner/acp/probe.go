@@ -143,8 +143,7 @@ func (l *looked) open(ctx context.Context, a *Agent, dir string, p *Probe) (err 
 	if err != nil {
 		return err
 	}
-	p.OpenTook, p.Refused = time.Since(started), m.Err
-	if m.Err != nil {
+	if p.OpenTook, p.Refused = time.Since(started), m.Err; p.Refused != nil {
 		return nil
 	}
 	r, err := wire.Decode[wire.NewSessionResult](m.Result)
