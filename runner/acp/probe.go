@@ -144,7 +144,7 @@ func (l *looked) open(ctx context.Context, a *Agent, dir string, p *Probe) (err 
 		return err
 	}
 	if p.OpenTook, p.Refused = time.Since(started), m.Err; p.Refused != nil {
-		return nil
+		return nil //nolint:nilerr // a refusal is what was found
 	}
 	r, err := wire.Decode[wire.NewSessionResult](m.Result)
 	if err != nil || r.SessionID == "" {
