@@ -8,10 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"mvdan.cc/sh/v3/shell"
 
+	"holdfast/handlers"
+	"holdfast/journal"
 	"holdfast/runner/acp"
 	"holdfast/runner/runbook"
 	"holdfast/runner/tool"
@@ -22,12 +23,19 @@ import (
 var knownAgents = []struct {
 	name    string
 	command []string
+	get     string // how to get it
 }{
-	{"opencode", []string{"opencode", "acp"}},
-	{"claude", []string{"claude-agent-acp"}},
-	{"claude-code", []string{"claude-code-acp"}},
-	{"codex", []string{"codex-acp"}},
-	{"gemini", []string{"gemini", "--acp"}},
+	{"opencode", []string{"opencode", "acp"}, "npm install --global opencode-ai"},
+	{"claude", []string{"claude-agent-acp"}, "npm install --global @agentclientprotocol/claude-agent-acp"},
+	{"claude-code", []string{"claude-code-acp"}, "npm install --global @zed-industries/claude-code-acp"},
+	{"codex", []string{"codex-acp"}, "npm install --global @zed-industries/codex-acp"},
+	{"gemini", []string{"gemini", "--acp"}, "npm install --global @google/gemini-cli"},
+}
+
+// offeredAgent is one that speaks ACP, and where it was found.
+type offeredAgent struct {
+	*acp.Agent
+	from string // --agent or PATH
 }
 
 // agentFlags say which agents there are besides the runbook.
@@ -40,12 +48,12 @@ type agentFlags struct {
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 // agents are those that are named with --agent, and those found on PATH.
-func (c *agentFlags) agents(environ []string) ([]*acp.Agent, error) {
-	var out []*acp.Agent
+func (c *agentFlags) agents(environ []string) ([]offeredAgent, error) {
+	var out []offeredAgent
 	taken := []string{runbook.Name}
-	add := func(name string, command []string) {
+	add := func(name, from string, command []string) {
 		taken = append(taken, name)
-		out = append(out, acp.New(acp.Options{Name: name, Command: command, Env: agentEnv(environ, c.AgentEnv), Version: buildVersion()}))
+		out = append(out, offeredAgent{acp.New(acp.Options{Name: name, Command: command, Env: agentEnv(environ, c.AgentEnv), Version: buildVersion()}), from})
 	}
 	for _, spec := range c.Agents {
 		name, line, _ := strings.Cut(spec, "=")
@@ -56,11 +64,11 @@ func (c *agentFlags) agents(environ []string) ([]*acp.Agent, error) {
 		case slices.Contains(taken, name):
 			return nil, usageError{fmt.Sprintf("--agent %s: there is one of that name already", name)}
 		}
-		add(name, command)
+		add(name, "--agent", command)
 	}
 	for _, k := range knownAgents {
 		if _, err := exec.LookPath(k.command[0]); err == nil && !slices.Contains(taken, k.name) {
-			add(k.name, k.command)
+			add(k.name, "PATH", k.command)
 		}
 	}
 	return out, nil
@@ -78,60 +86,73 @@ func agentEnv(environ, names []string) []string {
 	return out
 }
 
-// checkAgent starts an agent, asks what it is and can, and ends it.
-func checkAgent(ctx context.Context, a *acp.Agent) ([]store.Finding, error) {
+// checkAgent starts an agent, asks what it is and can, tries that, and ends it. No
+// model is asked. extra is environment that it gets besides its own.
+func checkAgent(ctx context.Context, a *acp.Agent, extra ...string) ([]store.Finding, acp.Probe, error) {
 	dir, err := os.MkdirTemp("", "holdfast-doctor-*")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the agent: %w", err)
+		return nil, acp.Probe{}, fmt.Errorf("make a folder for the agent: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := a.Probe(ctx, dir)
-	name := "agent " + a.Name()
-	if err != nil {
-		return []store.Finding{{Check: name, Health: store.Wrong, Found: err.Error(), Do: "try its command by hand: " + strings.Join(a.Command(), " ")}}, nil
+	p, err := a.Probe(ctx, dir, extra...)
+	var out []store.Finding
+	for _, f := range a.Findings(p, err, extra...) {
+		out = append(out, store.Finding{Check: f.Subject, Health: store.Health(f.Health), Found: f.Found, Do: f.Do})
 	}
-	return []store.Finding{
-		{Check: name, Health: store.Healthy, Found: whoIs(p)}, canOpen(name, p), canGoOn(name, p), canLeave(name, p),
-	}, nil
+	return out, p, nil
 }
 
-func whoIs(p acp.Probe) string {
-	who := "it doesn't say who it is"
-	if i := p.Init.AgentInfo; i != nil {
-		who = strings.TrimSpace(i.Name + " " + i.Version)
+// checkPrograms looks whether the programs of the agents are there. It starts none.
+func checkPrograms(agents []offeredAgent) []store.Finding {
+	var out []store.Finding
+	for _, a := range agents {
+		f := store.Finding{Check: "agent " + a.Name(), Health: store.Healthy}
+		file, err := a.Program()
+		if f.Found = file; err != nil {
+			f.Health, f.Found, f.Do = store.Warning, err.Error(), "put it back, or drop its --agent: sessions with it wait until it can be started"
+		}
+		out = append(out, f)
 	}
-	return fmt.Sprintf("%s, ACP %d, begun in %s", who, p.Init.ProtocolVersion, p.InitTook.Round(time.Millisecond))
+	return out
 }
 
-func canOpen(name string, p acp.Probe) store.Finding {
-	f := store.Finding{Check: name, Health: store.Healthy, Found: "opens a session in " + p.OpenTook.Round(time.Millisecond).String() + "; no model was asked"}
-	if p.Refused == nil {
-		return f
+// agentPrograms are the agents of this server as they are just now, for its settings:
+// those that it offers, and those that it knows and would offer.
+func (sv *server) agentPrograms() []handlers.AgentProgram {
+	out := []handlers.AgentProgram{{Name: runbook.Name, From: handlers.BuiltIn}}
+	taken := []string{runbook.Name}
+	for _, a := range sv.offered {
+		one := handlers.AgentProgram{Name: a.Name(), Command: a.CommandLine(), From: a.from}
+		file, err := a.Program()
+		if one.File = file; err != nil {
+			one.Reason = err.Error()
+		}
+		out, taken = append(out, one), append(taken, one.Name)
 	}
-	f.Health, f.Found, f.Do = store.Wrong, "opens no session: "+p.Refused.Error(), "see what it needs by its own command line"
-	for _, m := range p.Init.AuthMethods {
-		f.Do = "sign in by its own command line; it offers: " + strings.TrimSpace(m.Name+". "+m.Description)
-		break
+	for _, k := range knownAgents {
+		if slices.Contains(taken, k.name) {
+			continue
+		}
+		one := handlers.AgentProgram{Name: k.name, Command: strings.Join(k.command, " "), Reason: "its program " + k.command[0] + " was not found on PATH when this server was started", Get: k.get}
+		if _, err := exec.LookPath(k.command[0]); err == nil {
+			one.Reason = "its program " + k.command[0] + " is on PATH by now: start the server again to offer it"
+		}
+		out = append(out, one)
 	}
-	return f
+	return out
 }
 
-func canGoOn(name string, p acp.Probe) store.Finding {
-	f := store.Finding{Check: name, Health: store.Healthy}
-	switch caps := p.Init.AgentCapabilities; {
-	case bool(caps.SessionCapabilities.Resume):
-		f.Found = "goes on with a conversation in another process"
-	case caps.LoadSession:
-		f.Found = "goes on with a conversation in another process, after it has told all of it again"
-	default:
-		f.Health, f.Found, f.Do = store.Warning, "can't go on with a conversation once its process has ended", "raise --agent-idle, so that it ends later"
+// lookAt starts an agent of this server for one of its owners, and says what was found.
+func (sv *server) lookAt(ctx context.Context, name, _ string) ([]store.Finding, error) {
+	i := slices.IndexFunc(sv.offered, func(a offeredAgent) bool { return a.Name() == name })
+	if i < 0 {
+		return nil, fmt.Errorf("this server has no agent %q", name)
 	}
-	return f
-}
-
-func canLeave(name string, p acp.Probe) store.Finding {
-	if p.Leaves {
-		return store.Finding{Check: name, Health: store.Healthy, Found: "ends by itself when it is told nothing more, in " + p.LeftIn.Round(time.Millisecond).String()}
+	// An owner's own environment for the agent goes in as the last arguments.
+	found, _, err := checkAgent(ctx, sv.offered[i].Agent)
+	clean := journal.NewCleaner(sv.secrets)
+	for i := range found {
+		found[i].Found, found[i].Do = clean.Text(found[i].Found), clean.Text(found[i].Do)
 	}
-	return store.Finding{Check: name, Health: store.Healthy, Found: "doesn't end by itself when it is told nothing more: it is ended"}
+	return found, err
 }

@@ -8,12 +8,15 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"holdfast/journal"
 	"holdfast/runner"
+	"holdfast/runner/acp"
 	"holdfast/runner/runbook"
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
@@ -45,10 +48,15 @@ func (*doctorAllCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams
 	if err != nil {
 		return err
 	}
+	agents, err := c.agents(os.Environ())
+	if err != nil {
+		return err
+	}
 	d := store.Diagnose(ctx, database, dir, func(call *journal.Call) (store.ShimSeen, error) { return seeShim(shimsIn(dir), call) })
 	found := append(d.Findings, c.signIn(d)...)
 	found = append(found, c.spaces(d)...)
 	found = append(found, checkRunbook()...)
+	found = append(found, checkPrograms(agents)...)
 	for _, note := range tool.Degraded() {
 		found = append(found, store.Finding{Check: "platform", Health: store.Warning, Found: note})
 	}
@@ -65,15 +73,18 @@ func seeShim(folder string, call *journal.Call) (store.ShimSeen, error) {
 	return seen, err
 }
 
+// shownFinding bounds a text of a finding, in bytes.
+const shownFinding = 1000
+
 // showFindings prints what was found, each under its state, and fails if something is wrong.
 func showFindings(s streams, found []store.Finding) error {
 	count := map[store.Health]int{}
 	for _, f := range found {
 		count[f.Health]++
 		// Paths and errors may hold anything; a terminal must not obey it.
-		s.item(string(f.Health), f.Check+": "+components.Plain(components.Line(f.Found, 300)))
+		s.item(string(f.Health), f.Check+": "+components.Plain(components.Line(f.Found, shownFinding)))
 		if f.Do != "" {
-			s.item("", "To do: "+components.Plain(components.Line(f.Do, 300)))
+			s.item("", "To do: "+components.Plain(components.Line(f.Do, shownFinding)))
 		}
 	}
 	s.say("%s: %d ok, %d with a warning, %d wrong\n", components.Plural(len(found), "check"), count[store.Healthy], count[store.Warning], count[store.Wrong])
@@ -207,13 +218,24 @@ func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error
 	names := []string{runbook.Name}
 	for _, one := range agents {
 		if one.Name() == a.Name {
-			found, err := checkAgent(ctx, one)
-			if err != nil {
-				return err
-			}
-			return showFindings(s, found)
+			return a.check(ctx, one.Agent, s)
 		}
 		names = append(names, one.Name())
 	}
 	return usageError{fmt.Sprintf("there is no agent %q; there are %s. Name others with --agent, or put them on PATH", a.Name, strings.Join(names, ", "))}
+}
+
+// check looks at an agent that is started. A signal ends the look, and all that was
+// started for it.
+func (a *doctorAgentCmd) check(ctx context.Context, one *acp.Agent, s streams) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	found, _, err := checkAgent(ctx, one)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		found[i].Check = "agent " + one.Name() + ", " + found[i].Check
+	}
+	return showFindings(s, found)
 }

@@ -74,6 +74,10 @@ type server struct {
 	ln     net.Listener
 	spaces runner.Workspaces
 	agents []string // their names
+
+	offered []offeredAgent // of them, those that are programs
+	secrets []string       // what is never shown
+	worker  string         // id
 }
 
 // Run serves until it is told to stop.
@@ -164,12 +168,14 @@ func (sv *server) open(ctx context.Context) error {
 	if err := sv.checkAddress(ctx); err != nil {
 		return err
 	}
+	sv.secrets, sv.worker = secrets, "wrk_"+rand.Text()
 	if err := sv.makeRunner(secrets); err != nil {
 		return err
 	}
 	sv.web = handlers.New(handlers.Options{
 		Store: sv.store, Logger: sv.log, PublicURL: sv.cmd.PublicURL, Prepare: sv.spaces.Prepare,
 		Rate: sv.cmd.Rate, Burst: sv.cmd.Burst, Version: buildVersion(), Notices: tool.Degraded(),
+		WorkerID: sv.worker, Agents: sv.agentPrograms, LookAt: sv.lookAt,
 	})
 	var lc net.ListenConfig
 	if sv.ln, err = lc.Listen(ctx, "tcp", sv.cmd.Addr); err != nil {
@@ -209,19 +215,18 @@ func (sv *server) makeRunner(secrets []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := sv.cmd.agents(os.Environ())
-	if err != nil {
+	if sv.offered, err = sv.cmd.agents(os.Environ()); err != nil {
 		return err
 	}
 	agents := []runner.Agent{runbook.Agent{}}
-	for _, a := range found {
+	for _, a := range sv.offered {
 		agents = append(agents, a)
 	}
 	for _, a := range agents {
 		sv.agents = append(sv.agents, a.Name())
 	}
 	sv.runner, err = runner.New(runner.Options{
-		Store: sv.store, Logger: sv.log, WorkerID: "wrk_" + rand.Text(), StateFolderID: sv.folder, Workspaces: spaces,
+		Store: sv.store, Logger: sv.log, WorkerID: sv.worker, StateFolderID: sv.folder, Workspaces: spaces,
 		Agents: agents, AgentIdle: sv.cmd.AgentIdle, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
 		Shims: sv.shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
 		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),

@@ -163,19 +163,21 @@ type mended struct {
 	is     string // its program; "" the agent, "-" there is none, "x" it can't be executed
 	words  []string
 	blocks bool // its session, instead of failing the turn
+	alone  bool // it goes on by itself: that it is mended can be seen
 }
 
 const mend = `{"prompts": [{"steps": [{"say": "done"}]}]}`
 
 var broken = []mended{
-	{name: "missing", is: "-", words: []string{"exit code 127"}},
-	{name: "forbidden", is: "x", words: []string{"exit code 126"}},
-	{name: "exits", is: "echo 'no key' >&2; exit 3", words: []string{"exit code 3", "no key"}},
-	{name: "rubbish", is: "echo Usage: none; exit 0", words: []string{"exit code 0", "Usage: none"}},
-	{name: "killed", is: "kill -9 $$", words: []string{"SIGKILL"}},
-	{name: "signs-in", script: `{"auth_methods": [{"id": "a", "name": "Log in", "description": "Run agent login"}], "answers": {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}}`, words: []string{"sign-in", "Authentication required", "Run agent login"}, blocks: true},
-	{name: "old", script: `{"protocol_version": 7}`, words: []string{"speaks version 7 of ACP"}},
-	{name: "refuses", script: `{"answers": {"initialize": {"error": {"code": -32603, "message": "no disk"}}}}`, words: []string{"could not begin", "no disk"}},
+	{name: "missing", is: "-", words: []string{"was not found"}, blocks: true, alone: true},
+	{name: "forbidden", is: "x", words: []string{"may not execute it"}, blocks: true, alone: true},
+	{name: "missing-inside", is: "exec /nowhere/agent", words: []string{"exit code 127", "/nowhere/agent", "Nothing was sent"}},
+	{name: "exits", is: "echo 'no key' >&2; exit 3", words: []string{"exit code 3", "no key", "Nothing was sent"}},
+	{name: "rubbish", is: "echo Usage: none; exit 0", words: []string{"exit code 0", "Usage: none", "Nothing was sent"}},
+	{name: "killed", is: "kill -9 $$", words: []string{"SIGKILL", "Nothing was sent"}},
+	{name: "signs-in", script: `{"auth_methods": [{"id": "a", "name": "Log in", "description": "Run agent login"}], "answers": {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}}`, words: []string{"sign-in", "Authentication required", "Run agent login", "Nothing was sent"}, blocks: true},
+	{name: "old", script: `{"protocol_version": 7}`, words: []string{"speaks version 7 of ACP", "Nothing was sent"}},
+	{name: "refuses", script: `{"answers": {"initialize": {"error": {"code": -32603, "message": "no disk"}}}}`, words: []string{"could not begin", "no disk", "Nothing was sent"}},
 }
 
 // An agent that can't begin fails its turn, or blocks its session, with a sentence; once it is mended the
@@ -217,18 +219,24 @@ func TestACP_AnAgentIsMended(t *testing.T) {
 				}
 				j := s.events(id)
 				t.Log(why)
-				for _, want := range append(b.words, "Nothing was sent") {
+				for _, want := range b.words {
 					if !strings.Contains(why, want) {
 						t.Errorf("the turn failed: %q; want %q said", why, want)
 					}
 				}
-				wantCounts(t, j, map[string]int{"attempt.prepared": 0, "agent.started": 1, "agent.ended": 1})
+				started := 1
+				if b.alone {
+					started = 0
+				}
+				wantCounts(t, j, map[string]int{"prompt.admitted": 1, "attempt.prepared": 0, "agent.started": started, "agent.ended": started})
 				if err := os.Remove(f.program); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
 				f.is("exec " + agentBinary)
 				f.follows(mend)
-				s.resume(id).want(t, http.StatusAccepted)
+				if !b.alone {
+					s.resume(id).want(t, http.StatusAccepted)
+				}
 				s.untilQuiet(id, "ready")
 				wantSaid(w, s.events(id), "done")
 				f.wantPrompts("Do it")

@@ -33,6 +33,9 @@ func (s *Server) pageRoutes() []route {
 		{get, "/pulse", owner, read, s.showPulse},
 		{get, "/settings", owner, read, s.showSettings},
 		{post, "/settings", owner, all, s.submitSettings},
+		{get, "/settings/agents", owner, read, s.showAgents},
+		{get, "/settings/agents/:name", owner, read, s.showAgent},
+		{post, "/settings/agents/:name/probe", owner, all, s.submitLook},
 
 		{get, "/needs-you", owner, read, s.showNeedsYou},
 		{get, "/permissions/:id", owner, read, s.showRequest},

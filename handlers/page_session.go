@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -126,8 +125,9 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	p.Entries = components.Entries(windowOf(snap, v))
 	p.Trace = components.NewTrace(snap.Spans, snap.Session.Now)
 	fillCards(&p, snap)
+	steers := s.aboutAgent(ctx, &p.S)
 	p.Composer = components.Composer{
-		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: s.steers(ctx, p.S.State.Agent), Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
+		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: steers, Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
 	}
 	return p, nil
 }
@@ -193,14 +193,22 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 	}
 }
 
-// steers tells whether an agent takes text in mid-turn (PRO-4). It is for a
-// hint: if nobody can tell just now, the page says the usual.
-func (s *Server) steers(ctx context.Context, agent string) bool {
+// aboutAgent tells whether the session's agent takes text in mid-turn (PRO-4), and
+// where there is more about it. Both are hints: if nobody can tell just now, the page
+// says the usual.
+func (s *Server) aboutAgent(ctx context.Context, one *components.Session) (steers bool) {
 	agents, err := s.agents(ctx)
-	if err != nil {
+	if err != nil || one.State.Agent == runbook {
 		return true
 	}
-	return !slices.ContainsFunc(agents, func(a store.Agent) bool { return a.Name == agent && a.Steer == "after_turn" })
+	one.AgentHref = agentsPath
+	for _, a := range agents {
+		if a.Name == one.State.Agent {
+			one.AgentHref = components.AgentPath(a.Name)
+			return a.Steer != "after_turn"
+		}
+	}
+	return true
 }
 
 // submitPrompt: POST /sessions/:id/prompts.

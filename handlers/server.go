@@ -45,6 +45,11 @@ type Options struct {
 	Notices   []string      // what degrades on this platform
 	StreamMax time.Duration // a stream ends after this, and its reader resumes; 0: 10 min
 	Heartbeat time.Duration // 0: 10 s
+
+	WorkerID string                // of the runner beside it; "": there is none
+	Agents   func() []AgentProgram // those of this server, each as it is just now; nil: the runbook
+	// LookAt starts an agent for an owner, without asking a model, and ends it. It heeds the end of ctx.
+	LookAt func(ctx context.Context, agent, ownerID string) ([]store.Finding, error)
 }
 
 // Server answers HTTP. New makes it, Serve runs it until Shutdown.
@@ -58,6 +63,7 @@ type Server struct {
 	limits   *limiter      // submissions, by owner
 	signIns  *limiter      // by address and client
 	hashing  chan struct{} // bounds the memory of password checks
+	looks    *agentLooks
 
 	// renderError draws a page for an error; nil: plain text. The page routes set it.
 	renderError func(c *fiber.Ctx, status int, err *journal.Error) error
@@ -92,6 +98,7 @@ func New(o Options) *Server {
 		store: o.Store, log: o.Logger, opts: o, origin: originOf(o.PublicURL), limits: newLimiter(o.Rate, o.Burst), signIns: newLimiter(signInRate, signInBurst),
 		hashing: make(chan struct{}, 2), stop: make(chan struct{}), open: map[*stream]struct{}{}, flushTime: 15 * time.Second, pollTime: 2 * time.Second,
 	}
+	s.looks = newAgentLooks(o.LookAt, o.Logger)
 	s.sessions = newSessions(o.Store.WebSessions(), s.origin)
 	s.app = fiber.New(fiber.Config{
 		AppName: "Holdfast", DisableStartupMessage: true, ErrorHandler: s.fail,
@@ -172,6 +179,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	ln := s.ln
 	s.mu.Unlock()
 	err := s.endFlushes()
+	s.looks.end() // an agent has a few seconds to leave
 	ctx, cancel := context.WithTimeout(ctx, shutdownMax)
 	defer cancel()
 	err = errors.Join(err, s.app.ShutdownWithContext(ctx))

@@ -145,15 +145,24 @@ func printable(r rune) rune {
 const runbook = "runbook"
 
 // agents lists what the live workers offer, by name; available is what one of
-// them can run.
+// them can run. Those of this server are asked now, the others have written it down.
 func (s *Server) agents(ctx context.Context) ([]store.Agent, error) {
 	workers, err := s.store.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
+	here := map[string]AgentProgram{}
+	for _, p := range s.programs() {
+		if p.From != "" {
+			here[p.Name] = p
+		}
+	}
 	byName := map[string]store.Agent{runbook: {Name: runbook, Kind: "builtin", Available: true, Steer: "boundary"}}
 	for _, w := range workers {
 		for _, a := range w.Agents {
+			if p, ok := here[a.Name]; ok && w.ID == s.opts.WorkerID {
+				a.Available, a.Reason = p.Reason == "", p.Reason
+			}
 			if was, ok := byName[a.Name]; !ok || (a.Available && !was.Available) {
 				byName[a.Name] = a
 			}

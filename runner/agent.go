@@ -20,6 +20,19 @@ type Agent interface {
 	Run(ctx context.Context, t *Turn) (Result, error)
 }
 
+// startable is an agent that is a program, which may be missing. Unavailable says why
+// it can't be started just now, in a few words without a full stop; "": nothing is
+// known to stand in the way. It is asked often, and starts nothing.
+type startable interface{ Unavailable() string }
+
+// unavailable says why an agent can't be started just now, or "".
+func unavailable(a Agent) string {
+	if s, ok := a.(startable); ok {
+		return s.Unavailable()
+	}
+	return ""
+}
+
 // SteerMode says when an agent takes a text that is sent while it works.
 type SteerMode string
 

@@ -93,8 +93,12 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 
 // unable says why this worker can't run a session, or nil.
 func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
-	if r.agents[b.Agent] == nil {
+	agent := r.agents[b.Agent]
+	if agent == nil {
 		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("No server here has the agent %s.", b.Agent), UnblockedBy: "a server that has it"}
+	}
+	if why := unavailable(agent); why != "" {
+		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("The agent %s can't be started: %s. Nothing is sent until it can.", b.Agent, why), UnblockedBy: "its program, where it was"}
 	}
 	if err := r.o.Workspaces.Check(b); err != nil {
 		detail := err.Error()

@@ -151,7 +151,8 @@ func (r *Runner) worker() store.Worker {
 		Places: r.o.MaxRunning, Running: len(r.runs), Draining: r.stopping, Agents: []store.Agent{}, Missing: r.missing,
 	}
 	for _, a := range r.o.Agents {
-		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: true, Steer: string(a.Steer())})
+		why := unavailable(a)
+		w.Agents = append(w.Agents, store.Agent{Name: a.Name(), Kind: a.Kind(), Available: why == "", Reason: why, Steer: string(a.Steer())})
 	}
 	return w
 }

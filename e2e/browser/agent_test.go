@@ -43,6 +43,26 @@ func (w *world) withAgent() []string {
 	return []string{"--agent", "fake=sh " + path}
 }
 
+// triedScript is an agent that says of itself what a page must bear with, and dies of a
+// stop.
+const triedScript = `read -r l
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"<b>tried</b>\u001b[31m \u202egnol","version":"'$(printf '%0200d' 0)'"},"agentCapabilities":{"promptCapabilities":{"image":true}},"authMethods":[{"id":"a","name":"Log in","description":"Run tried login"}]}}'
+read -r l
+echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1","configOptions":[{"id":"m","name":"Model","type":"select","currentValue":"one","options":[{"value":"one","name":"One"},{"value":"two","name":"<i>Two</i>"}]}]}}'
+read -r l; read -r l
+exit 3
+`
+
+// offers are flags of a server that offers an agent to look at, and one that is gone.
+func (w *world) offers() []string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "tried.sh")
+	if err := os.WriteFile(path, []byte(triedScript), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return []string{"--agent", "tried=sh " + path + " --api-key not-to-be-shown", "--agent", "gone=/nowhere/gone acp"}
+}
+
 // An agent's text grows in the page that is open, stands once after the page was
 // loaded anew and after the server was killed in its midst, and becomes one entry
 // with its marks; what it asks is allowed by keyboard.

@@ -22,6 +22,7 @@ func newGallery(t *testing.T) *gallery {
 	w, r := newSeededWorld(t)
 	g := &gallery{w: w, r: r, newcomer: "new-" + w.email}
 	w.mustRun(w.pass+"\n", "user", "add", g.newcomer, "--password-stdin")
+	w.flags = append(w.flags, w.offers()...)
 	g.s = w.serve()
 	g.a = g.s.api()
 	g.a.until(r.ID("running"), "running") // the lost execution was taken up

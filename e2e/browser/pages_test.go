@@ -98,6 +98,11 @@ var rooms = []room{
 	{"running commands", "", at("/running")},
 	{"settings", "", at("/settings")},
 	{"settings, refused", "", posted(http.StatusUnprocessableEntity, to("/settings"), "keys", "some", "theme", "pink")},
+	{"agents", "", at("/settings/agents")},
+	{"agent, missing", "", at("/settings/agents/gone")},
+	{"agent, built in", "", at("/settings/agents/runbook")},
+	{"agent, looked at", "", then(at("/settings/agents/tried"), lookAtIt)},
+	{"agent, nothing to start", "", posted(http.StatusConflict, to("/settings/agents/runbook/probe"))},
 	{"help", "", at("/help")},
 	{"the help dialog", "", then(at("/"), openHelp)},
 	{"the help dialog of a session", "", then(of("waiting_two", ""), openHelp)},
@@ -159,6 +164,13 @@ func coverIt(b *tab) {
 	b.until("the script is there", "window.holdfast?.source?.() || !document.querySelector('#live')")
 	eval[bool](b, "(holdfast.pulse = async () => null, holdfast.cover('nobody'), true)") // who is signed in still would be shown it again
 	b.until("it is covered", isCovered)
+}
+
+// lookAtIt has an agent started and looked at.
+func lookAtIt(b *tab) {
+	b.t.Helper()
+	b.press(sel("look-form") + " button")
+	b.until("it was looked at", has(sel("look")))
 }
 
 func openHelp(b *tab) {

@@ -45,9 +45,6 @@ func New(o Options) *Agent {
 // Name is what a session names it by.
 func (a *Agent) Name() string { return a.o.Name }
 
-// Command is its program and arguments.
-func (a *Agent) Command() []string { return a.o.Command }
-
 // Kind is acp.
 func (a *Agent) Kind() string { return kind }
 
@@ -110,9 +107,13 @@ func startFailed(ctx context.Context, err error) (runner.Result, error) {
 }
 
 func (a *Agent) initialize() ([]byte, error) {
-	return wire.Request(1, wire.MethodInitialize, wire.InitializeParams{
-		ProtocolVersion: wire.ProtocolVersion, ClientInfo: &wire.Implementation{Name: "holdfast", Title: "Holdfast", Version: a.o.Version},
-	})
+	return wire.Request(1, wire.MethodInitialize, a.introduction())
+}
+
+// introduction is what the agent is told of its client: it offers neither files nor
+// terminals.
+func (a *Agent) introduction() wire.InitializeParams {
+	return wire.InitializeParams{ProtocolVersion: wire.ProtocolVersion, ClientInfo: &wire.Implementation{Name: "holdfast", Title: "Holdfast", Version: a.o.Version}}
 }
 
 // script makes a program and its arguments a script for sh.

@@ -2,11 +2,14 @@ package tool
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -74,6 +77,17 @@ func (s Spec) check() error {
 // findInterp looks an interpreter up in the command's own PATH, so that a
 // missing one is an error before the dispatch and not an exit code after it.
 func findInterp(name string, env []string) (string, error) {
+	file, err := FindProgram(name, env)
+	if err != nil {
+		return "", fmt.Errorf("interpreter %s: %w", name, exec.ErrNotFound)
+	}
+	return file, nil
+}
+
+// FindProgram gives the file that a command with this environment would run as name:
+// by its PATH, or name itself if it is a path, which must be absolute. The error is
+// exec.ErrNotFound, or fs.ErrPermission if all that it found may not be executed.
+func FindProgram(name string, env []string) (string, error) {
 	path := defaultPath
 	for _, entry := range env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
@@ -83,14 +97,19 @@ func findInterp(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		path, name = filepath.Dir(name), filepath.Base(name)
 	}
+	why := exec.ErrNotFound
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, name)
 		info, err := os.Stat(file)
-		if filepath.IsAbs(file) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		switch {
+		case !filepath.IsAbs(file) || err != nil:
+		case info.Mode().IsRegular() && info.Mode()&0o111 != 0 && unix.Access(file, unix.X_OK) == nil:
 			return file, nil
+		default:
+			why = fs.ErrPermission
 		}
 	}
-	return "", fmt.Errorf("interpreter %s: %w", name, exec.ErrNotFound)
+	return "", why
 }
 
 // unlinkedScript writes the script to a file without a name.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -269,6 +270,9 @@ type QueuedPrompt struct {
 	Text     string
 	Key      string
 }
+
+// AgentPath is the page of an agent of a server.
+func AgentPath(name string) string { return "/settings/agents/" + url.PathEscape(name) }
 
 // Agent is one that a worker offers, or can't, with the reason.
 type Agent struct {

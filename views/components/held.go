@@ -20,6 +20,20 @@ func heldTitle(s Session) string {
 	return "The turn is not finished"
 }
 
+// AboutAgent leads to what the session's agent is and can.
+func (s Session) AboutAgent() Phrase {
+	return Say(Link(s.AgentHref, "Look at the agent "+Line(s.State.Agent, 60)))
+}
+
+// agentTroubled reports whether something about the agent may be what keeps the
+// session from going on, so that a look at it helps.
+func agentTroubled(s Session) bool {
+	t := s.State.Turn
+	failed := t != nil && !t.Open && t.Outcome == journal.Failed
+	signIn := s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn
+	return s.AgentHref != "" && (failed || signIn)
+}
+
 func continueLabel(s Session) string {
 	if raise(s).Name != "" {
 		return "Raise the limit and continue"

@@ -52,6 +52,8 @@ type Session struct {
 	LastSeq  int64
 	Preset   string // its title
 	Viewer   Viewer
+
+	AgentHref string // where it is said what its agent is and can; "": it needs no saying
 }
 
 // Title is the session's name on one line.

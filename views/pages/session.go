@@ -90,6 +90,11 @@ func (p Session) NothingNeeded() string {
 	return "Nothing needs you here."
 }
 
+// AgentMissing reports whether the session waits for its agent, of which there is a page.
+func (p Session) AgentMissing() bool {
+	return p.S.AgentHref != "" && p.S.State.Blocked != nil && p.S.State.Blocked.Cause == journal.BlockAgent
+}
+
 // BlockedOnly reports a block that the owner can't lift by *continue*.
 func (p Session) BlockedOnly() bool {
 	return p.S.State.Blocked != nil && !p.S.State.Blocked.Cause.Lifted()

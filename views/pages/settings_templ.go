@@ -53,7 +53,7 @@ func SettingsPage(p Settings) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium\"><h1>Settings</h1><p class=\"muted\">They belong to your account, and hold on every device. Passwords, sign-in links and tokens are made on the server: <code>holdfast user link</code>, <code>holdfast token new</code>.</p><p><a href=\"/running\" data-testid=\"running-link\">Running commands</a>: what goes on when the server is restarted.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"wrap medium\"><h1>Settings</h1><p class=\"muted\">They belong to your account, and hold on every device. Passwords, sign-in links and tokens are made on the server: <code>holdfast user link</code>, <code>holdfast token new</code>.</p><p><a href=\"/running\" data-testid=\"running-link\">Running commands</a>: what goes on when the server is restarted. <a href=\"/settings/agents\" data-testid=\"agents-link\">Agents</a>: which there are, and what may be promised of each.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

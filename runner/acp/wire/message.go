@@ -27,6 +27,8 @@ const (
 	MethodSessionNew        = "session/new"
 	MethodSessionLoad       = "session/load"
 	MethodSessionResume     = "session/resume"
+	MethodSessionList       = "session/list"
+	MethodSessionDelete     = "session/delete"
 	MethodSessionPrompt     = "session/prompt"
 	MethodSessionCancel     = "session/cancel" // a notification
 	MethodSetMode           = "session/set_mode"

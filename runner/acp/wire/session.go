@@ -109,6 +109,16 @@ func (s MCPServers) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]json.RawMessage(s))
 }
 
+// ListParams ask for the sessions that the agent remembers.
+type ListParams struct {
+	Cwd string `json:"cwd,omitempty"`
+}
+
+// DeleteParams make the agent forget a session.
+type DeleteParams struct {
+	SessionID string `json:"sessionId" wire:"required"`
+}
+
 // NewSessionResult answers session/new.
 type NewSessionResult struct {
 	SessionID string `json:"sessionId" wire:"required"`
