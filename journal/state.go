@@ -31,6 +31,8 @@ type State struct {
 	UnknownAttempts []string      `json:"unknown_attempts,omitempty"`
 	Process         *AgentProcess `json:"agent_process,omitempty"` // nil: none runs, or none is needed
 	AgentSession    string        `json:"agent_session,omitempty"` // the agent's own id of it (REC-12)
+	Forgotten       *Forgotten    `json:"forgotten,omitempty"`
+	AnewSeq         int64         `json:"anew_seq,omitempty"` // a new session of the agent's is told first what came before this; 0: it knows
 	Retry           *Retry        `json:"retry,omitempty"`
 	Recoveries      int           `json:"recoveries,omitempty"` // of the open turn since its last settled step, or of its opening (REC-11)
 	LatestAssistant string        `json:"latest_assistant,omitempty"`
@@ -46,6 +48,14 @@ type BlockInfo struct {
 	Cause       BlockCause `json:"cause"`
 	Detail      string     `json:"detail"`
 	UnblockedBy string     `json:"unblocked_by"`
+}
+
+// Forgotten says that the agent can't go on with its own session: until its owner has
+// it start anew, or try the same again, nothing is promoted.
+type Forgotten struct {
+	Reason  string      `json:"reason"`
+	How     AgentMemory `json:"how"`
+	MayPass bool        `json:"may_pass,omitempty"`
 }
 
 // Turn is one turn as far as the journal tells.
@@ -325,7 +335,10 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		}
 		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time}
 	case *ContinuationRequested:
-		s.Held = false
+		s.Held, s.Forgotten = false, nil
+		if b.Anew {
+			s.AgentSession, s.AnewSeq = "", ev.Seq
+		}
 		if b.Limits != nil {
 			l := s.TurnLimits().Raise(b.Limits)
 			s.Limits = &l
@@ -345,7 +358,7 @@ func (s *State) applyWork(body Body) {
 	switch b := body.(type) {
 	case *PromptAdmitted:
 		s.Admitted = append(slices.Clone(s.Admitted), Waiting{b.PromptID, b.Delivery})
-		s.Held = false
+		s.Held = s.Held && s.Forgotten != nil // the turn that it opened would fail, too
 	case *PromptPromoted:
 		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
 	case *PromptWithdrawn:
@@ -374,8 +387,10 @@ func (s *State) applyWork(body Body) {
 		s.stay(b.Then)
 	case *AttemptPrepared:
 		s.Attempts, s.Retry = append(slices.Clone(s.Attempts), b.AttemptID), nil // this is the next try
+	case *AttemptReceiving:
+		s.AnewSeq = 0
 	case *AttemptSettled:
-		s.Attempts, s.Retry, s.Recoveries = drop(s.Attempts, b.AttemptID), nil, 0
+		s.Attempts, s.Retry, s.Recoveries, s.AnewSeq = drop(s.Attempts, b.AttemptID), nil, 0, 0
 		s.leaveProcess()
 	case *AttemptFailed:
 		s.Attempts, s.Retry = drop(s.Attempts, b.AttemptID), b.Retry
@@ -443,6 +458,8 @@ func (s *State) applyRest(ev *Event, body Body) {
 			p.Opened, p.Resumes = true, b.Resumes
 			s.Process = &p
 		}
+	case *AgentForgotten:
+		s.Forgotten = &Forgotten{b.Reason, b.How, b.MayPass}
 	case *AgentEnded:
 		if s.Process != nil && s.Process.ID == b.ProcessID {
 			s.Process = nil

@@ -693,3 +693,33 @@ func TestACP_IsNotOfferedAnyMore(t *testing.T) {
 		b.untilShimsEnd()
 	})
 }
+
+// An agent that died while nobody needed it costs no turn, whether its end is seen
+// before the next one or in its midst: another process goes on, and is told it once.
+//
+// proves REC-12 ATT-1
+func TestACP_AnAgentThatDiedIdleIsReplaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `echo $$ > pid; hear; text hi; stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("One", byFake)
+		const turns = 4
+		for n := 1; n <= turns; n++ {
+			b.until(id, "it has answered", func(v store.Session) bool {
+				return v.State.Base == journal.StateReady && v.State.Turn.Number == n && v.Claim == nil
+			})
+			pid, err := strconv.Atoi(strings.TrimSpace(b.file("pid")))
+			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+				t.Fatalf("kill the agent %d: %v", pid, err)
+			}
+			if n < turns {
+				b.submit(id, "Again", journal.Queue)
+			}
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "session/prompt") != turns {
+			t.Errorf("the agents heard %q, %v", got, err)
+		}
+	})
+}

@@ -101,6 +101,11 @@ func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
 	return t.r.store.Verdicts(context.WithoutCancel(ctx), t.run.session)
 }
 
+// Summary tells what happened before the session's agent was to start anew.
+func (t *Turn) Summary(ctx context.Context) (string, error) {
+	return t.r.store.Summary(context.WithoutCancel(ctx), t.run.session, t.fold.State.AnewSeq)
+}
+
 // Refresh folds what others have committed: answers, interrupts.
 func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }
 

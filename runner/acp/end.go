@@ -53,10 +53,11 @@ func (s *session) broken(ctx context.Context, err error) (runner.Result, error) 
 	if refused.signIn {
 		return runner.Result{Parked: true}, s.t.Record(ctx, runner.Seen(s.conn.end()), needsSignIn(refused.words))
 	}
-	if err := s.gone(ctx); err != nil {
-		return runner.Result{}, err
+	facts := []journal.Draft{runner.Seen(s.conn.end())}
+	if refused.forgot != nil {
+		facts = append([]journal.Draft{runner.Seen(refused.forgot)}, facts...)
 	}
-	return runner.Result{Failed: refused.words}, nil
+	return runner.Result{Failed: refused.words}, s.t.Record(ctx, facts...)
 }
 
 // needsSignIn parks the session until a person says that the agent is signed in.

@@ -50,14 +50,6 @@ func effect(t told) journal.Effect {
 	return journal.EffectEffect
 }
 
-func title(c *journal.Call) string {
-	var t told
-	if json.Unmarshal(c.Input, &t) != nil || t.Title == "" {
-		return c.Tool
-	}
-	return t.Title
-}
-
 // key names a call of an attempt. The agent's id is unique in a turn at most.
 func (s *session) key(toolCallID string) string { return s.t.Attempt() + "/" + toolCallID }
 

@@ -263,6 +263,9 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		return d.turnEnded(ev, b), true
 	case *journal.ContinuationRequested:
 		e := Entry{Icon: "person", Title: Say(d.whoDid(ev.Actor.ID) + " continued the session")}
+		if b.Anew {
+			e.Title = Say(d.whoDid(ev.Actor.ID) + " started a new conversation with the agent, with a summary")
+		}
 		if b.Limits != nil {
 			e.Note = Say(limitsText(b.Limits))
 		}
