@@ -378,8 +378,9 @@ type (
 
 	// InterruptRequested asks for the end of the open turn (COO-4).
 	InterruptRequested struct {
-		By   string        `json:"by"`
-		Mode InterruptMode `json:"mode"`
+		By     string        `json:"by"`
+		Mode   InterruptMode `json:"mode"`
+		Reason string        `json:"reason,omitempty"` // of the turn's end, if that isn't that somebody stops it: ReasonRejected
 	}
 	// RecoveredCall is what recovery made of a call.
 	RecoveredCall struct {

@@ -77,10 +77,26 @@ type Turn struct {
 
 // PendingInterrupt is one that hasn't been carried out.
 type PendingInterrupt struct {
-	By   string        `json:"by"`
-	Mode InterruptMode `json:"mode"`
-	Seq  int64         `json:"seq"`
-	At   int64         `json:"at"`
+	By     string        `json:"by"`
+	Mode   InterruptMode `json:"mode"`
+	Seq    int64         `json:"seq"`
+	At     int64         `json:"at"`
+	Reason string        `json:"reason,omitempty"` // of the turn's end; "": ReasonInterrupted
+}
+
+// Why a turn ended stopped.
+const (
+	ReasonInterrupted = "interrupted"
+	ReasonRejected    = "rejected" // a person rejected a request, without a message (PER-3)
+)
+
+// Stopped is the end of a turn that a person stops.
+func (s *State) Stopped() TurnEnded {
+	end := TurnEnded{Outcome: Stopped, Reason: ReasonInterrupted}
+	if s.Interrupt != nil && s.Interrupt.Reason != "" {
+		end.Reason = s.Interrupt.Reason
+	}
+	return end
 }
 
 // Waiting is an admitted prompt.
@@ -333,7 +349,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if !s.TurnOpen() {
 			return errTurn("No turn is open: there is nothing to stop.")
 		}
-		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time}
+		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time, Reason: b.Reason}
 	case *ContinuationRequested:
 		s.Held, s.Forgotten = false, nil
 		if b.Anew {

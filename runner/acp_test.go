@@ -236,6 +236,10 @@ func TestACP_Rejections(t *testing.T) {
 			b.untilKind(id, journal.KindPermissionAsked, 1)
 			b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: message})
 			b.until(id, "it has ended", func(v store.Session) bool { return v.State.Base == want && v.Claim == nil })
+			wantReason := map[journal.ExecutionState]string{journal.StateStopped: "rejected"}[want]
+			if end := storetest.Body[*journal.TurnEnded](t, storetest.Events(t, s, id)); end.Reason != wantReason {
+				t.Errorf("the turn ended %q, want %q", end.Reason, wantReason)
+			}
 			got, err := os.ReadFile(heard)
 			if err != nil || b.file("made") != "" || !strings.Contains(string(got), map[bool]string{true: `rejected \"touch made\": not that`, false: "cancel"}[message != ""]) {
 				t.Errorf("the agent heard %q, %v, and made %q", got, err, b.file("made"))

@@ -26,7 +26,7 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 			}
 		}
 		if !l.row.ExecutionID.Valid && !l.st.Adopts() {
-			if err := l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}); err != nil {
+			if err := l.endTurn(ctx, journal.User(owner), l.st.Stopped()); err != nil {
 				return err
 			}
 		}

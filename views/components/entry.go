@@ -282,6 +282,9 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		if b.Mode == journal.InterruptNow {
 			when = " asked to stop now"
 		}
+		if b.Reason == journal.ReasonRejected {
+			when = " rejected a request, which stops the turn"
+		}
 		return Entry{Icon: "stop", Title: Say(d.whoDid(b.By) + when)}, true
 	case *journal.LimitReached:
 		return Entry{Icon: "stop", Title: Say("Reached the " + limitNoun(b.Limit) + " limit"), Note: Say(limitReached(b))}, true
