@@ -63,14 +63,10 @@ func (t *Turn) Calls(attempt string) []journal.Call {
 	return out
 }
 
-// Output gives what the journal has of a call's output, and whether that is all of it.
-func (t *Turn) Output(ctx context.Context, callID string) (text string, whole bool, err error) {
+// Output gives what the journal has of a call's output, of a long one its beginning,
+// and how many bytes there are of it.
+func (t *Turn) Output(ctx context.Context, callID string) (text string, total int64, err error) {
 	return t.r.store.OutputText(context.WithoutCancel(ctx), t.run.session, callID)
-}
-
-// OutputBytes tells how much of a call's output is in the journal.
-func (t *Turn) OutputBytes(ctx context.Context, callID string) (int64, error) {
-	return t.r.store.OutputBytes(context.WithoutCancel(ctx), callID)
 }
 
 // Record journals facts that come from no process.
