@@ -189,7 +189,6 @@ func (r *Runner) Stop() {
 		}
 		<-quiet
 		r.endIdleAgents()
-		r.loops.Wait()
 		r.stopWork(ErrShutdown)
 		r.stopKeeping()
 		r.keepers.Wait()
