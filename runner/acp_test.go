@@ -286,6 +286,41 @@ say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}
 	})
 }
 
+// An agent that can't go on in another process keeps its own at a stop. What its command
+// has left behind is ended; what the agent runs itself goes on, and so does what was
+// there before the prompt.
+//
+// proves COO-4 COO-7
+func TestACP_AStopEndsWhatACommandLeft(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scriptedWhole(t, strings.Replace(hello, `{"loadSession":true}`, `{}`, 1)+`left() { (setsid sh -c 'echo $$ > '"$1"'; trap "" HUP; sleep 1000 & wait' >/dev/null 2>&1 &); until [ -s "$1" ]; do sleep 0.01; done; }
+left older; sleep 1000 & echo $! > helper; sleep 0.05
+hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
+left stray; sh -c 'left=1; sleep 1000' & echo $! > own; text on; hear
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; hear; text again; stop 5; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Deploy", byFake)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		v := b.untilState(id, journal.StateStopped)
+		for name, lives := range map[string]bool{"older": true, "helper": true, "own": true, "stray": false} {
+			pid, err := strconv.Atoi(strings.TrimSpace(b.file(name)))
+			if err != nil || (syscall.Kill(pid, 0) == nil) != lives {
+				t.Errorf("%s: process %d, %v; want that it lives: %v", name, pid, err, lives)
+			}
+		}
+		if v.State.Process == nil {
+			t.Error("its process was ended, which alone has its conversation")
+		}
+		b.submit(id, "Again", journal.Queue)
+		b.untilState(id, journal.StateReady)
+	})
+}
+
 // A person stops the turn; what becomes of it depends on the agent.
 //
 // proves COO-4 ATT-3
