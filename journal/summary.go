@@ -232,7 +232,7 @@ func (h *History) asked() summaryPart {
 		if a.Chain && !a.Told {
 			continue
 		}
-		end := ""
+		var end string
 		switch {
 		case !a.Told:
 			end = "  No agent was told this"

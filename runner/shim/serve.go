@@ -165,7 +165,11 @@ func (p *process) endStrays(n int64, grace time.Duration) error {
 	var left []int
 	for i := range strayLooks {
 		if i > 0 {
-			time.Sleep(strayPause)
+			select {
+			case <-p.ctx.Done(): // all of it is being ended
+				return nil
+			case <-time.After(strayPause):
+			}
 		}
 		if left, err = p.cmd.EndStrays(p.ctx, since, grace); err != nil {
 			return err
