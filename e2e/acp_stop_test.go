@@ -103,20 +103,33 @@ func (c stoppedAt) stopped(s *server, f *fake, id string) {
 	}
 }
 
-// A server that is to end its commands ends its agents, in order.
+// A server that is to end its commands ends its agents, in order: those that work, that
+// wait for an answer, and that rest.
 // proves COO-6
 func TestACP_SIGTERMEndsAgents(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
 		f := w.fake("fake", `{"prompts": [{"times": 1, "steps": [{"say": "half"}, {"hang": true}]}, {"steps": [{"say": "the rest"}]}]}`)
-		s := w.serve(flags(quick...), flags("--stop-commands"), agents(f))
+		rests := w.fake("rests", `{}`)
+		asks := w.fake("asks", `{"prompts": [{"steps": [{"permission": {"toolCall": {"toolCallId": "p", "title": "deploy", "kind": "execute", "rawInput": {"command": "deploy"}}}}]}]}`)
+		s := w.serve(flags(quick...), flags("--stop-commands"), agents(f, rests, asks))
 		id := s.mission("Do it", f.by)
+		rest, ask := s.mission("Rest", rests.by), s.mission("Ask", asks.by, asking)
 		s.untilKind(id, "message.delta", 1)
+		s.untilQuiet(rest, "ready")
+		s.untilState(ask, "waiting")
 		if code, _ := s.sigterm(); code != 0 {
 			t.Errorf("it left with %d", code)
 		}
-		waitGone(t, f.pids()[0])
+		for _, one := range []*fake{f, rests, asks} {
+			waitGone(t, one.pids()[0])
+		}
+		if left := s.shims(); len(left) != 0 {
+			t.Errorf("shims %v were left", left)
+		}
 		s.restart()
+		s.untilQuiet(ask, "stopped")
+		wantCounts(t, s.events(ask), map[string]int{"attempt.unknown": 0, "permission.cancelled": 1, "agent.ended": 1})
 		s.untilQuiet(id, "stopped")
 		wantCounts(t, s.events(id), map[string]int{"attempt.unknown": 0, "attempt.settled": 1, "agent.ended": 1, "step.recovered": 0})
 		s.resume(id).want(t, http.StatusAccepted)

@@ -25,7 +25,10 @@ type session struct {
 	PendingPrompts     int    `json:"pending_prompts"`
 	PendingPermissions int    `json:"pending_permissions"`
 	UnknownCalls       int    `json:"unknown_calls"`
-	Execution          *struct {
+	Forgotten          *struct {
+		How string `json:"how"`
+	} `json:"forgotten"`
+	Execution *struct {
 		ID     string `json:"id"`
 		Worker string `json:"worker"`
 		Phase  string `json:"phase"`

@@ -45,7 +45,7 @@ func wantTimes(t *testing.T, o map[string]any, members ...string) {
 }
 
 const (
-	sessionMembers = "id title agent workspace state state_since last_seq pending_prompts pending_permissions unknown_calls unknown_attempts execution usage created_at updated_at"
+	sessionMembers = "id title agent workspace state state_since last_seq pending_prompts pending_permissions unknown_calls unknown_attempts forgotten execution usage created_at updated_at"
 	receiptMembers = "id session_id admitted_seq promoted_seq delivery state replayed created_at"
 	eventMembers   = "id session_id seq kind version time actor execution_id data"
 	requestMembers = "id session_id tool permission resources always digest metadata state asked_at expires_at answered"

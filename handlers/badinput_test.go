@@ -154,6 +154,7 @@ func badAnswers(th things) []badInput {
 	add("a limit of nothing", session+"/continuation", `{"limits":{"wall_s":0}}`, "bad-limit", 422)
 	add("half a step", session+"/continuation", `{"limits":{"steps":1.5}}`, "wrong-type", 422)
 	add("an unknown limit", session+"/continuation", `{"limits":{"stamina":1}}`, "unknown-member", 422)
+	add("to start anew in words", session+"/continuation", `{"anew":"yes"}`, "wrong-type", 422)
 	add("to archive with a reason", session+"/archive", `{"reason":"x"}`, "unknown-member", 422)
 	add("no reply", "/permissions/"+th.request+"/decision", `{}`, "unknown-reply", 422)
 	add("another reply", "/permissions/"+th.request+"/decision", `{"reply":"yes"}`, "unknown-reply", 422)

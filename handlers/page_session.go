@@ -126,6 +126,7 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	p.Trace = components.NewTrace(snap.Spans, snap.Session.Now)
 	fillCards(&p, snap)
 	steers := s.aboutAgent(ctx, &p.S)
+	p.Forgotten = components.ForgottenCard{Session: p.S, Key: newKey(), Again: p.Keys.Continue, Summary: snap.Summary, Locked: p.Locked()}
 	p.Composer = components.Composer{
 		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: steers, Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
 	}
@@ -328,7 +329,8 @@ func (s *Server) sessionForm(c *fiber.Ctx) (string, form, error) {
 	return id, f, err
 }
 
-// submitContinuation: POST /sessions/:id/continuation, and raises a limit if one is named.
+// submitContinuation: POST /sessions/:id/continuation, and raises a limit if one is
+// named, or starts anew.
 func (s *Server) submitContinuation(c *fiber.Ctx) error {
 	id, f, err := s.sessionForm(c)
 	if err != nil {
@@ -339,10 +341,17 @@ func (s *Server) submitContinuation(c *fiber.Ctx) error {
 	if journal.Is(err, journal.Unprocessable) {
 		return s.redrawContinuation(c, id, f, err)
 	}
-	if err == nil {
+	anew, badAnew := formAnew(f)
+	switch {
+	case err != nil:
+	case badAnew != nil:
+		err = badAnew
+	case anew:
+		err = s.store.StartAnew(c.UserContext(), current(c).User.ID, id, limits)
+	default:
 		err = s.store.Continue(c.UserContext(), current(c).User.ID, id, limits)
 	}
-	if slugOf(err) == "nothing-held" && s.continuedByViewer(c, id) {
+	if slug := slugOf(err); (slug == "nothing-held" || slug == "not-forgotten") && s.continuedByViewer(c, id) {
 		return toSession(c, id, noticeContinued, 0)
 	}
 	if err != nil {
@@ -353,6 +362,17 @@ func (s *Server) submitContinuation(c *fiber.Ctx) error {
 		return ok
 	})
 	return toSession(c, id, noticeContinued, seq)
+}
+
+// formAnew reads whether the session is to be started anew. Code: unprocessable.
+func formAnew(f form) (bool, error) {
+	switch f.word("anew") {
+	case "":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, refuse("bad-anew", "anew must be true, or left out. Nothing was recorded.")
 }
 
 // redrawContinuation shows the session again, with the limit that was typed and

@@ -349,11 +349,15 @@ func parseMode(mode string) (journal.InterruptMode, error) {
 func (s *Server) apiContinue(c *fiber.Ctx) error {
 	var in struct {
 		Limits *limitsInput `json:"limits"`
+		Anew   bool         `json:"anew"`
 	}
 	return s.onSession(c, &in, func(ctx context.Context, ownerID, id string) error {
 		limits, err := in.Limits.limits()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case in.Anew:
+			return s.store.StartAnew(ctx, ownerID, id, limits)
 		}
 		return s.store.Continue(ctx, ownerID, id, limits)
 	})

@@ -22,10 +22,18 @@ type sessionJSON struct {
 	PendingPermissions int                    `json:"pending_permissions"`
 	UnknownCalls       int                    `json:"unknown_calls"`
 	UnknownAttempts    int                    `json:"unknown_attempts"`
+	Forgotten          *forgottenJSON         `json:"forgotten"`
 	Execution          *executionJSON         `json:"execution"`
 	Usage              journal.Usage          `json:"usage"`
 	CreatedAt          string                 `json:"created_at"`
 	UpdatedAt          string                 `json:"updated_at"`
+}
+
+// forgottenJSON says that the agent can't go on with its conversation.
+type forgottenJSON struct {
+	Reason  string              `json:"reason"`
+	How     journal.AgentMemory `json:"how"`
+	MayPass bool                `json:"may_pass"`
 }
 
 type executionJSON struct {
@@ -42,6 +50,9 @@ func newSessionJSON(s *store.Session) sessionJSON {
 		LastSeq: s.LastSeq, PendingPrompts: len(s.State.Admitted), PendingPermissions: len(s.State.Pending),
 		UnknownCalls: len(s.State.UnknownCalls), UnknownAttempts: len(s.State.UnknownAttempts),
 		Usage: s.State.Usage, CreatedAt: timeJSON(s.State.CreatedAt), UpdatedAt: timeJSON(s.UpdatedAt),
+	}
+	if f := s.State.Forgotten; f != nil {
+		out.Forgotten = &forgottenJSON{Reason: f.Reason, How: f.How, MayPass: f.MayPass}
 	}
 	if c := s.Claim; c != nil {
 		out.Execution = &executionJSON{ID: c.ExecutionID, Worker: c.WorkerID, Phase: c.Phase, ExpiresAt: timeJSON(c.ExpiresAt)}

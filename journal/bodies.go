@@ -43,6 +43,7 @@ const (
 	KindLimitReached        Kind = "limit.reached"
 	KindAgentStarted        Kind = "agent.started"
 	KindAgentOpened         Kind = "agent.opened"
+	KindAgentForgotten      Kind = "agent.forgotten"
 	KindAgentEnded          Kind = "agent.ended"
 	KindAgentEvent          Kind = "agent.event"
 )
@@ -87,6 +88,7 @@ var bodies = map[Kind]func() Body{
 	KindLimitReached:        func() Body { return new(LimitReached) },
 	KindAgentStarted:        func() Body { return new(AgentStarted) },
 	KindAgentOpened:         func() Body { return new(AgentOpened) },
+	KindAgentForgotten:      func() Body { return new(AgentForgotten) },
 	KindAgentEnded:          func() Body { return new(AgentEnded) },
 	KindAgentEvent:          func() Body { return new(AgentEvent) },
 }
@@ -156,6 +158,7 @@ type (
 	// ContinuationRequested is a person's *continue* (PRO-6).
 	ContinuationRequested struct {
 		Limits *Limits `json:"limits"`
+		Anew   bool    `json:"anew,omitempty"` // in a new conversation of the agent, which is told a summary first
 	}
 	// Step names one step of a turn.
 	Step struct {
@@ -375,8 +378,9 @@ type (
 
 	// InterruptRequested asks for the end of the open turn (COO-4).
 	InterruptRequested struct {
-		By   string        `json:"by"`
-		Mode InterruptMode `json:"mode"`
+		By     string        `json:"by"`
+		Mode   InterruptMode `json:"mode"`
+		Reason string        `json:"reason,omitempty"` // of the turn's end, if that isn't that somebody stops it: ReasonRejected
 	}
 	// RecoveredCall is what recovery made of a call.
 	RecoveredCall struct {
@@ -421,6 +425,14 @@ type (
 		Version        string       `json:"version"`
 		Resumes        bool         `json:"resumes"` // it can go on with that session in another process
 	}
+	// AgentForgotten says that the agent can't go on with its own session. Nothing was
+	// sent, and its turn fails; a person may have it start anew.
+	AgentForgotten struct {
+		ProcessID string      `json:"process_id"`
+		Reason    string      `json:"reason"`
+		How       AgentMemory `json:"how"`
+		MayPass   bool        `json:"may_pass,omitempty"` // it didn't say that this is for good: the same can be tried again
+	}
 	// AgentEnded says how an agent's process ended.
 	AgentEnded struct {
 		ProcessID string `json:"process_id"`
@@ -443,6 +455,16 @@ const (
 	AgentNew     AgentOpening = "new"
 	AgentResumed AgentOpening = "resumed" // the agent goes on with it
 	AgentLoaded  AgentOpening = "loaded"  // the same; it told its history again, which is no part of this journal
+)
+
+// AgentMemory says how an agent was asked to go on with its own session.
+type AgentMemory string
+
+// The ways.
+const (
+	AskedToResume AgentMemory = "resume"
+	AskedToLoad   AgentMemory = "load"
+	CannotBeAsked AgentMemory = "none" // it goes on in the process that began it only
 )
 
 // Kind of each body.
@@ -491,6 +513,7 @@ func (b *MessageCompleted) Texts() []*Text { return []*Text{&b.Text} }
 func (b *CallOutput) Texts() []*Text       { return []*Text{&b.Text} }
 func (*AgentStarted) Kind() Kind           { return KindAgentStarted }
 func (*AgentOpened) Kind() Kind            { return KindAgentOpened }
+func (*AgentForgotten) Kind() Kind         { return KindAgentForgotten }
 func (*AgentEnded) Kind() Kind             { return KindAgentEnded }
 func (*AgentEvent) Kind() Kind             { return KindAgentEvent }
 func (b *AgentEvent) Texts() []*Text       { return []*Text{&b.Raw} }

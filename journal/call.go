@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -141,6 +142,16 @@ func NewCall(ev *Event, b *CallProposed) *Call {
 		ID: b.CallID, SessionID: ev.SessionID, TurnID: b.TurnID, Key: b.Key, Tool: b.Tool, Input: b.Input,
 		InputSHA256: b.InputSHA256, Effect: b.Effect, AttemptID: deref(b.AttemptID), State: CallIsProposed, ProposedSeq: ev.Seq,
 	}
+}
+
+// Title says what the call does: as an agent calls it, or its command; of an input
+// that lies in a blob its tool alone.
+func (c *Call) Title() string {
+	var in struct{ Title, Command string }
+	if json.Unmarshal(c.Input, &in) != nil {
+		return c.Tool
+	}
+	return cmp.Or(in.Title, in.Command, c.Tool)
 }
 
 func (c *Call) refuse(to CallState) error {

@@ -82,6 +82,10 @@ const (
 	PartNote      Part = "note"
 )
 
+// RoleServer is that of a message of the server's own: what it tells the agent, beside
+// the prompts.
+const RoleServer = "server"
+
 // InterruptMode says when an interrupt takes effect.
 type InterruptMode string
 

@@ -31,6 +31,8 @@ type State struct {
 	UnknownAttempts []string      `json:"unknown_attempts,omitempty"`
 	Process         *AgentProcess `json:"agent_process,omitempty"` // nil: none runs, or none is needed
 	AgentSession    string        `json:"agent_session,omitempty"` // the agent's own id of it (REC-12)
+	Forgotten       *Forgotten    `json:"forgotten,omitempty"`
+	AnewSeq         int64         `json:"anew_seq,omitempty"` // a new session of the agent's is told first what came before this; 0: it knows
 	Retry           *Retry        `json:"retry,omitempty"`
 	Recoveries      int           `json:"recoveries,omitempty"` // of the open turn since its last settled step, or of its opening (REC-11)
 	LatestAssistant string        `json:"latest_assistant,omitempty"`
@@ -46,6 +48,14 @@ type BlockInfo struct {
 	Cause       BlockCause `json:"cause"`
 	Detail      string     `json:"detail"`
 	UnblockedBy string     `json:"unblocked_by"`
+}
+
+// Forgotten says that the agent can't go on with its own session: until its owner has
+// it start anew, or try the same again, nothing is promoted.
+type Forgotten struct {
+	Reason  string      `json:"reason"`
+	How     AgentMemory `json:"how"`
+	MayPass bool        `json:"may_pass,omitempty"`
 }
 
 // Turn is one turn as far as the journal tells.
@@ -67,10 +77,26 @@ type Turn struct {
 
 // PendingInterrupt is one that hasn't been carried out.
 type PendingInterrupt struct {
-	By   string        `json:"by"`
-	Mode InterruptMode `json:"mode"`
-	Seq  int64         `json:"seq"`
-	At   int64         `json:"at"`
+	By     string        `json:"by"`
+	Mode   InterruptMode `json:"mode"`
+	Seq    int64         `json:"seq"`
+	At     int64         `json:"at"`
+	Reason string        `json:"reason,omitempty"` // of the turn's end; "": ReasonInterrupted
+}
+
+// Why a turn ended stopped.
+const (
+	ReasonInterrupted = "interrupted"
+	ReasonRejected    = "rejected" // a person rejected a request, without a message (PER-3)
+)
+
+// Stopped is the end of a turn that a person stops.
+func (s *State) Stopped() TurnEnded {
+	end := TurnEnded{Outcome: Stopped, Reason: ReasonInterrupted}
+	if s.Interrupt != nil && s.Interrupt.Reason != "" {
+		end.Reason = s.Interrupt.Reason
+	}
+	return end
 }
 
 // Waiting is an admitted prompt.

@@ -70,9 +70,12 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if !s.TurnOpen() {
 			return errTurn("No turn is open: there is nothing to stop.")
 		}
-		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time}
+		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time, Reason: b.Reason}
 	case *ContinuationRequested:
-		s.Held = false
+		s.Held, s.Forgotten = false, nil
+		if b.Anew {
+			s.AgentSession, s.AnewSeq = "", ev.Seq
+		}
 		if b.Limits != nil {
 			l := s.TurnLimits().Raise(b.Limits)
 			s.Limits = &l
@@ -89,7 +92,7 @@ func (s *State) applyWork(body Body) {
 	switch b := body.(type) {
 	case *PromptAdmitted:
 		s.Admitted = append(slices.Clone(s.Admitted), Waiting{b.PromptID, b.Delivery})
-		s.Held = false
+		s.Held = s.Held && s.Forgotten != nil // the turn that it opened would fail, too
 	case *PromptPromoted:
 		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
 	case *PromptWithdrawn:
@@ -118,8 +121,10 @@ func (s *State) applyWork(body Body) {
 		s.stay(b.Then)
 	case *AttemptPrepared:
 		s.Attempts, s.Retry = append(slices.Clone(s.Attempts), b.AttemptID), nil // this is the next try
+	case *AttemptReceiving:
+		s.AnewSeq = 0
 	case *AttemptSettled:
-		s.Attempts, s.Retry, s.Recoveries = drop(s.Attempts, b.AttemptID), nil, 0
+		s.Attempts, s.Retry, s.Recoveries, s.AnewSeq = drop(s.Attempts, b.AttemptID), nil, 0, 0
 		s.leaveProcess()
 	case *AttemptFailed:
 		s.Attempts, s.Retry = drop(s.Attempts, b.AttemptID), b.Retry
@@ -187,6 +192,8 @@ func (s *State) applyRest(ev *Event, body Body) {
 			p.Opened, p.Resumes = true, b.Resumes
 			s.Process = &p
 		}
+	case *AgentForgotten:
+		s.Forgotten = &Forgotten{b.Reason, b.How, b.MayPass}
 	case *AgentEnded:
 		if s.Process != nil && s.Process.ID == b.ProcessID {
 			s.Process = nil

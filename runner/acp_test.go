@@ -236,6 +236,10 @@ func TestACP_Rejections(t *testing.T) {
 			b.untilKind(id, journal.KindPermissionAsked, 1)
 			b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: message})
 			b.until(id, "it has ended", func(v store.Session) bool { return v.State.Base == want && v.Claim == nil })
+			wantReason := map[journal.ExecutionState]string{journal.StateStopped: "rejected"}[want]
+			if end := storetest.Body[*journal.TurnEnded](t, storetest.Events(t, s, id)); end.Reason != wantReason {
+				t.Errorf("the turn ended %q, want %q", end.Reason, wantReason)
+			}
 			got, err := os.ReadFile(heard)
 			if err != nil || b.file("made") != "" || !strings.Contains(string(got), map[bool]string{true: `rejected \"touch made\": not that`, false: "cancel"}[message != ""]) {
 				t.Errorf("the agent heard %q, %v, and made %q", got, err, b.file("made"))
@@ -279,6 +283,41 @@ say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}
 		if err != nil || strings.Count(string(got), "Do it") != 1 || strings.Count(string(got), "did_not_happen") != 1 || !strings.Contains(string(got), `looked\n"},{"type":"text","text":"Then this"`) {
 			t.Errorf("the agents heard %q, %v; want the prompt once, then what was found out, once", got, err)
 		}
+	})
+}
+
+// An agent that can't go on in another process keeps its own at a stop. What its command
+// has left behind is ended; what the agent runs itself goes on, and so does what was
+// there before the prompt.
+//
+// proves COO-4 COO-7
+func TestACP_AStopEndsWhatACommandLeft(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scriptedWhole(t, strings.Replace(hello, `{"loadSession":true}`, `{}`, 1)+`left() { (setsid sh -c 'echo $$ > '"$1"'; trap "" HUP; sleep 1000 & wait' >/dev/null 2>&1 &); until [ -s "$1" ]; do sleep 0.01; done; }
+left older; sleep 1000 & echo $! > helper; sleep 0.05
+hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
+left stray; sh -c 'left=1; sleep 1000' & echo $! > own; text on; hear
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; hear; text again; stop 5; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Deploy", byFake)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		v := b.untilState(id, journal.StateStopped)
+		for name, lives := range map[string]bool{"older": true, "helper": true, "own": true, "stray": false} {
+			pid, err := strconv.Atoi(strings.TrimSpace(b.file(name)))
+			if err != nil || (syscall.Kill(pid, 0) == nil) != lives {
+				t.Errorf("%s: process %d, %v; want that it lives: %v", name, pid, err, lives)
+			}
+		}
+		if v.State.Process == nil {
+			t.Error("its process was ended, which alone has its conversation")
+		}
+		b.submit(id, "Again", journal.Queue)
+		b.untilState(id, journal.StateReady)
 	})
 }
 
@@ -691,5 +730,35 @@ func TestACP_IsNotOfferedAnyMore(t *testing.T) {
 			t.Errorf("%+v", v.State)
 		}
 		b.untilShimsEnd()
+	})
+}
+
+// An agent that died while nobody needed it costs no turn, whether its end is seen
+// before the next one or in its midst: another process goes on, and is told it once.
+//
+// proves REC-12 ATT-1
+func TestACP_AnAgentThatDiedIdleIsReplaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scripted(t, `echo $$ > pid; hear; text hi; stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("One", byFake)
+		const turns = 4
+		for n := 1; n <= turns; n++ {
+			b.until(id, "it has answered", func(v store.Session) bool {
+				return v.State.Base == journal.StateReady && v.State.Turn.Number == n && v.Claim == nil
+			})
+			pid, err := strconv.Atoi(strings.TrimSpace(b.file("pid")))
+			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+				t.Fatalf("kill the agent %d: %v", pid, err)
+			}
+			if n < turns {
+				b.submit(id, "Again", journal.Queue)
+			}
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "session/prompt") != turns {
+			t.Errorf("the agents heard %q, %v", got, err)
+		}
 	})
 }

@@ -371,6 +371,20 @@ func (p *Process) CloseStdin(ctx context.Context) {
 	}
 }
 
+// strayGrace is how long what an agent has left behind has from TERM to KILL.
+const strayGrace = time.Second
+
+// EndStrays ends what the process's commands have left behind since it was told a
+// frame; the process goes on. What can't be ended is logged.
+func (p *Process) EndStrays(ctx context.Context, frame int64) {
+	if p.child == nil {
+		return
+	}
+	if err := p.child.EndStrays(ctx, frame, strayGrace); err != nil {
+		p.t.r.log.Error("end what an agent has left behind", slog.String("process", p.id.CallID), slog.Any("error", err))
+	}
+}
+
 // End asks for the end of the process and of all that it has started.
 func (p *Process) End(reason string) {
 	if p.child == nil {

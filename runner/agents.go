@@ -47,8 +47,11 @@ func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (bool, error) {
 func (r *Runner) sweepAgents(ctx context.Context) { r.tidyAgents(ctx, r.o.AgentIdle) }
 
 // endIdleAgents ends those that nothing needs now: nobody is there to need them
-// until the next start, which makes new ones.
-func (r *Runner) endIdleAgents() { r.tidyAgents(r.work, 0) }
+// until the next start, which makes new ones. The work itself may have been cut off.
+func (r *Runner) endIdleAgents() {
+	r.tidyAgents(context.WithoutCancel(r.work), 0)
+	r.loops.Wait() // for their ends, of which each has its own bound
+}
 
 func (r *Runner) tidyAgents(ctx context.Context, idle time.Duration) {
 	here, err := r.o.Shims.List()

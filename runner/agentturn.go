@@ -63,14 +63,10 @@ func (t *Turn) Calls(attempt string) []journal.Call {
 	return out
 }
 
-// Output gives what the journal has of a call's output, and whether that is all of it.
-func (t *Turn) Output(ctx context.Context, callID string) (text string, whole bool, err error) {
+// Output gives what the journal has of a call's output, of a long one its beginning,
+// and how many bytes there are of it.
+func (t *Turn) Output(ctx context.Context, callID string) (text string, total int64, err error) {
 	return t.r.store.OutputText(context.WithoutCancel(ctx), t.run.session, callID)
-}
-
-// OutputBytes tells how much of a call's output is in the journal.
-func (t *Turn) OutputBytes(ctx context.Context, callID string) (int64, error) {
-	return t.r.store.OutputBytes(context.WithoutCancel(ctx), callID)
 }
 
 // Record journals facts that come from no process.
@@ -99,6 +95,11 @@ func (t *Turn) Requests(callID string) []string {
 // so the agent hasn't been told.
 func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
 	return t.r.store.Verdicts(context.WithoutCancel(ctx), t.run.session)
+}
+
+// Summary tells what happened before the session's agent was to start anew.
+func (t *Turn) Summary(ctx context.Context) (string, error) {
+	return t.r.store.Summary(context.WithoutCancel(ctx), t.run.session, t.fold.State.AnewSeq)
 }
 
 // Refresh folds what others have committed: answers, interrupts.

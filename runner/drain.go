@@ -188,7 +188,7 @@ func (t *Turn) conclude(ctx context.Context, result Result, err error) (released
 	end := store.EndTurn{Actor: journal.Server(), Drafts: t.pendingPlan()}
 	switch {
 	case errors.Is(err, ErrInterrupted):
-		end.End = journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}
+		end.End = t.fold.State.Stopped()
 	case errors.Is(err, ErrShutdown):
 		end.End = journal.TurnEnded{Outcome: journal.Interrupted, Reason: "the server was stopped"}
 		end.Release = true

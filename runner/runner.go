@@ -190,7 +190,6 @@ func (r *Runner) Stop() {
 		}
 		<-quiet
 		r.endIdleAgents()
-		r.loops.Wait()
 		r.stopWork(ErrShutdown)
 		r.stopKeeping()
 		r.keepers.Wait()

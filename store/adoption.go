@@ -122,5 +122,5 @@ func (l *locked) carryOut(ctx context.Context) error {
 	if l.row.ExecutionID.Valid || l.st.Adopts() || !l.st.TurnOpen() || l.st.Interrupt == nil {
 		return nil
 	}
-	return l.endTurn(ctx, journal.Server(), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"})
+	return l.endTurn(ctx, journal.Server(), l.st.Stopped())
 }

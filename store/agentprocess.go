@@ -263,15 +263,6 @@ func (s *Store) CurrentAgent(ctx context.Context, sessionID string) (*AgentProce
 	return out, err
 }
 
-// OutputBytes tells where the output of a call ends in the journal.
-func (s *Store) OutputBytes(ctx context.Context, callID string) (total int64, err error) {
-	err = s.read(ctx, func(q querier) error {
-		total, err = outputTotal(ctx, q, callID)
-		return err
-	})
-	return total, err
-}
-
 // Verdicts lists the calls of a session's last attempt whose outcome was unknown
 // and that a person has resolved, in the order in which they were proposed.
 func (s *Store) Verdicts(ctx context.Context, sessionID string) ([]*journal.Call, error) {
@@ -287,17 +278,16 @@ func (s *Store) Verdicts(ctx context.Context, sessionID string) ([]*journal.Call
 // outputText bounds what OutputText reads.
 const outputText = 1 << 20
 
-// OutputText gives the output of a call as the journal has it, and whether that is
-// all of it: of a long one only its beginning.
-func (s *Store) OutputText(ctx context.Context, session, callID string) (text string, whole bool, err error) {
+// OutputText gives the output of a call as the journal has it, of a long one only its
+// beginning, and how many bytes the journal has.
+func (s *Store) OutputText(ctx context.Context, session, callID string) (text string, total int64, err error) {
 	err = s.read(ctx, func(q querier) error {
-		total, err := outputTotal(ctx, q, callID)
-		if err != nil {
+		if total, err = outputTotal(ctx, q, callID); err != nil {
 			return err
 		}
 		data, _, err := outputFrom(ctx, q, session, callID, 0, outputText)
-		text, whole = string(data), int64(len(data)) == total
+		text = string(data)
 		return err
 	})
-	return text, whole, err
+	return text, total, err
 }

@@ -161,7 +161,7 @@ func (l *locked) afterResolution(ctx context.Context, owner string, then journal
 	case then == journal.ThenStay && l.st.TurnOpen():
 		return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "stay"})
 	case then == journal.ThenContinue && !l.st.TurnOpen() && l.st.Turn.Outcome != journal.Completed && !l.st.Archived:
-		return l.continueTurn(ctx, owner, nil)
+		return l.continueTurn(ctx, owner, &journal.ContinuationRequested{})
 	}
 	return nil
 }

@@ -57,8 +57,9 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 			"RequestInterrupt": func(o string) error {
 				return s.RequestInterrupt(t.Context(), o, r.Session, journal.InterruptNow)
 			},
-			"Continue": func(o string) error { return s.Continue(t.Context(), o, r.Session, nil) },
-			"Archive":  func(o string) error { return s.Archive(t.Context(), o, r.Session) },
+			"Continue":  func(o string) error { return s.Continue(t.Context(), o, r.Session, nil) },
+			"StartAnew": func(o string) error { return s.StartAnew(t.Context(), o, r.Session, nil) },
+			"Archive":   func(o string) error { return s.Archive(t.Context(), o, r.Session) },
 		}
 		before := db.RowCounts(t, raw)
 		state := db.Count(t, raw, "SELECT updated_at FROM session WHERE id = ?", r.Session)

@@ -26,6 +26,7 @@ type SessionPage struct {
 	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
 	Seen     Seen
 	Unsent   Unsent
+	Summary  string // which the agent would be told if it started anew; "" unless it has forgotten the session
 }
 
 // OutputEnds are the beginning and the end of a call's output as it stands in
@@ -273,6 +274,11 @@ func (p *SessionPage) mine(ctx context.Context, q querier, owner, id string) err
 	}
 	if p.Unsent, err = unsent(ctx, q, owner, id); err != nil {
 		return err
+	}
+	if st := &p.Session.State; st.Forgotten != nil && !st.TurnOpen() && !st.Archived {
+		if p.Summary, err = summary(ctx, q, id, p.Session.LastSeq+1); err != nil {
+			return err
+		}
 	}
 	p.Spans, err = spans(ctx, q, id)
 	return err

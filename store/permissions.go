@@ -270,9 +270,9 @@ func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d
 		return nil
 	}
 	if (l.row.ExecutionID.Valid && l.st.InFlight()) || l.st.Adopts() {
-		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
+		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow, Reason: journal.ReasonRejected})
 	}
-	return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "rejected"})
+	return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: journal.ReasonRejected})
 }
 
 // NeedsCount counts what needs the owner: decisions, unknown outcomes, blocked sessions, work ready for review.

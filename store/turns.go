@@ -26,7 +26,7 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 			}
 		}
 		if !l.row.ExecutionID.Valid && !l.st.Adopts() {
-			if err := l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "interrupted"}); err != nil {
+			if err := l.endTurn(ctx, journal.User(owner), l.st.Stopped()); err != nil {
 				return err
 			}
 		}
@@ -118,9 +118,21 @@ func (l *locked) endAttempts(ctx context.Context) error {
 
 // Continue is a person's *continue* (PRO-6): the unfinished turn goes on first,
 // then the inputs. limits may raise bounds. Codes: not_found, conflict if
-// nothing is held or blocked in a way that it lifts, or something is unknown; unprocessable.
+// nothing is held or blocked in a way that it lifts, something is unknown, or the
+// agent has forgotten its session for good; unprocessable.
 func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *journal.Limits) error {
-	if limits != nil {
+	return s.goOn(ctx, owner, sessionID, &journal.ContinuationRequested{Limits: limits})
+}
+
+// StartAnew is Continue for a session that its agent has forgotten: in a new one of
+// the agent's, which is told a summary first. Codes: as Continue, and conflict if the
+// agent hasn't forgotten it.
+func (s *Store) StartAnew(ctx context.Context, owner, sessionID string, limits *journal.Limits) error {
+	return s.goOn(ctx, owner, sessionID, &journal.ContinuationRequested{Limits: limits, Anew: true})
+}
+
+func (s *Store) goOn(ctx context.Context, owner, sessionID string, how *journal.ContinuationRequested) error {
+	if limits := how.Limits; limits != nil {
 		if err := limits.Check(); err != nil {
 			return err
 		}
@@ -131,13 +143,18 @@ func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *j
 			return err
 		}
 		blocked := l.st.Blocked != nil && l.st.Blocked.Cause.Lifted()
+		forgotten := l.st.Forgotten
 		switch {
 		case l.st.Unknowns() > 0:
 			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; that answer can continue the session.").Typed("outcome-unknown").With("state", l.st.Base)
 		case l.st.Archived, !l.st.Held && !blocked:
 			return journal.Errorf(journal.Conflict, "Nothing is held here, so there is nothing to continue.").Typed("nothing-held").With("state", l.st.Base)
+		case how.Anew && forgotten == nil:
+			return journal.Errorf(journal.Conflict, "The agent has not forgotten this conversation, so it is not started anew. It can be continued.").Typed("not-forgotten").With("state", l.st.Base)
+		case !how.Anew && forgotten != nil && !forgotten.MayPass:
+			return journal.Errorf(journal.Conflict, "The agent has forgotten this conversation: to continue it would fail again. Start it anew, with a summary (anew); or archive the session.").Typed("agent-forgot").With("state", l.st.Base)
 		}
-		if err := l.continueTurn(ctx, owner, limits); err != nil {
+		if err := l.continueTurn(ctx, owner, how); err != nil {
 			return err
 		}
 		l.wakeWork()
@@ -145,8 +162,8 @@ func (s *Store) Continue(ctx context.Context, owner, sessionID string, limits *j
 	})
 }
 
-func (l *locked) continueTurn(ctx context.Context, owner string, limits *journal.Limits) error {
-	if err := l.append(ctx, journal.User(owner), &journal.ContinuationRequested{Limits: limits}); err != nil {
+func (l *locked) continueTurn(ctx context.Context, owner string, how *journal.ContinuationRequested) error {
+	if err := l.append(ctx, journal.User(owner), how); err != nil {
 		return err
 	}
 	if l.st.TurnOpen() || l.st.Turn == nil || l.st.Turn.Outcome == journal.Completed {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,9 +55,12 @@ func (a *Agent) Steer() runner.SteerMode { return runner.SteerAfterTurn }
 // Run works on the turn until its prompts are answered. What is in flight, because
 // another execution began it, is followed to its end first.
 func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
-	attempt := t.Attempt()
+	attempt, rests := t.Attempt(), t.State().Process != nil
 	if result := concluded(t); attempt == "" && result != nil {
 		return *result, nil
+	}
+	if f := t.State().Forgotten; f != nil { // known already, by a server that was lost before the turn had ended
+		return runner.Result{Failed: f.Reason}, nil
 	}
 	first, err := a.initialize()
 	if err != nil {
@@ -77,7 +81,13 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 		if err := s.open(heeding); err != nil {
 			return s.leave(ctx, heeding, err)
 		}
-		if err := s.catchUp(heeding); err != nil {
+		switch err := s.catchUp(heeding); {
+		case rests && errors.Is(err, errEnded): // it died while nobody needed it: another goes on
+			if err := errors.Join(s.rest(ctx, nil), s.gone(ctx)); err != nil {
+				return runner.Result{}, err
+			}
+			return a.Run(ctx, t)
+		case err != nil:
 			return s.leave(ctx, heeding, err)
 		}
 		if err := s.prompt(heeding); err != nil {

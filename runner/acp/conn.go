@@ -140,9 +140,5 @@ func tail(s string) string {
 	if len(s) <= 2*lastWords {
 		return s
 	}
-	s = s[len(s)-lastWords:]
-	for s != "" && s[0]&0xC0 == 0x80 { // within a character
-		s = s[1:]
-	}
-	return s
+	return journal.Tail(s, lastWords)
 }

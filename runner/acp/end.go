@@ -53,10 +53,11 @@ func (s *session) broken(ctx context.Context, err error) (runner.Result, error) 
 	if refused.signIn {
 		return runner.Result{Parked: true}, s.t.Record(ctx, runner.Seen(s.conn.end()), needsSignIn(refused.words))
 	}
-	if err := s.gone(ctx); err != nil {
-		return runner.Result{}, err
+	facts := []journal.Draft{runner.Seen(s.conn.end())}
+	if refused.forgot != nil {
+		facts = append([]journal.Draft{runner.Seen(refused.forgot)}, facts...)
 	}
-	return runner.Result{Failed: refused.words}, nil
+	return runner.Result{Failed: refused.words}, s.t.Record(ctx, facts...)
 }
 
 // needsSignIn parks the session until a person says that the agent is signed in.
@@ -76,13 +77,17 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 		return runner.Result{}, err
 	}
 	s.cancels = true
-	leaves := s.mayLeave() || errors.Is(cause, runner.ErrShutdown)
+	ran, resumes := s.commandRuns(), s.t.State().Process != nil && s.t.State().Process.Resumes
+	leaves := (ran && resumes) || errors.Is(cause, runner.ErrShutdown)
 	if err := s.conn.say(ctx, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err != nil {
 		return runner.Result{}, err
 	}
 	reason := "it did not stop when it was asked to"
 	switch err := s.until(ctx, s.a.o.CancelWithin); {
 	case err == nil && !leaves:
+		if ran {
+			s.conn.p.EndStrays(ctx, s.t.Sent().Request)
+		}
 		return runner.Result{}, cause
 	case err == nil:
 		reason = "it was stopped"
@@ -100,13 +105,10 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 	return runner.Result{}, cause
 }
 
-// mayLeave reports whether a command runs that could leave something behind although
-// the agent has ended it. Only the end of the agent's process ends that, too; one that
-// could not go on in another is left.
-func (s *session) mayLeave() bool {
-	if p := s.t.State().Process; p == nil || !p.Resumes {
-		return false
-	}
+// commandRuns reports whether a command runs that could leave something behind although
+// the agent has ended it. The end of the agent's process ends that, too; of one that
+// could not go on in another only what was left to its shim is ended.
+func (s *session) commandRuns() bool {
 	return slices.ContainsFunc(s.t.Calls(s.t.Attempt()), func(c journal.Call) bool {
 		return c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect
 	})

@@ -65,7 +65,8 @@ func (o *opening) refuse(ctx context.Context, id wire.ID) error {
 // refusedError is what the agent answered, which its turn fails with.
 type refusedError struct {
 	words  string
-	signIn bool // it goes on once somebody has signed the agent in
+	signIn bool                    // it goes on once somebody has signed the agent in
+	forgot *journal.AgentForgotten // it can't go on with its session
 }
 
 func (e *refusedError) Error() string { return e.words }
@@ -101,7 +102,7 @@ func (o *opening) initialized(ctx context.Context, m wire.Message) error {
 	}
 	method := o.choose()
 	if method == "" {
-		return &refusedError{words: "This agent can't go on with a conversation in a new process, and the process of this one has ended. Nothing was sent. Start a new session for what is left to do."}
+		return o.forgot(journal.CannotBeAsked, nil, "This agent can't go on with a conversation in a new process, and the process of this one has ended. Nothing was sent. A new conversation can be started here, with a summary from the journal, for what is left to do.")
 	}
 	if o.s.conn.p.Told() > 1 { // an earlier server has asked
 		return nil
@@ -136,7 +137,7 @@ func (o *opening) choose() string {
 
 func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) error {
 	if m.Err != nil {
-		return &refusedError{o.refused(m.Err), m.Err.Code == wire.CodeAuthRequired}
+		return o.refused(m.Err)
 	}
 	body := &journal.AgentOpened{ProcessID: o.s.conn.p.ID(), AgentSessionID: o.s.t.State().AgentSession, How: o.how}
 	if o.how == journal.AgentNew {
@@ -154,18 +155,32 @@ func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) e
 	return o.s.conn.commit(ctx, line, runner.Commit{Drafts: []journal.Draft{runner.Seen(body)}})
 }
 
-func (o *opening) refused(e *wire.Error) string {
+func (o *opening) refused(e *wire.Error) error {
 	switch {
 	case e.Code == wire.CodeAuthRequired:
 		how := ""
 		for _, m := range o.init.AuthMethods {
 			how += fmt.Sprintf(" %s: %s.", m.Name, m.Description)
 		}
-		return "The agent needs a sign-in: " + words(e) + "." + how + " Nothing was sent."
+		return &refusedError{words: "The agent needs a sign-in: " + words(e) + "." + how + " Nothing was sent.", signIn: true}
 	case o.how == journal.AgentNew:
-		return "The agent could not open a session: " + words(e) + ". Nothing was sent."
+		return &refusedError{words: "The agent could not open a session: " + words(e) + ". Nothing was sent."}
+	case o.how == journal.AgentResumed:
+		return o.forgot(journal.AskedToResume, e, "")
 	}
-	return "The agent has no memory of this conversation any more: " + words(e) + ". Nothing was sent, and the journal has all of it. Start a new session for what is left to do."
+	return o.forgot(journal.AskedToLoad, e, "")
+}
+
+// forgot fails the turn of an agent that can't go on with its session. Agents answer
+// with errors of many kinds then; one that doesn't say that the session isn't there
+// may pass.
+func (o *opening) forgot(how journal.AgentMemory, e *wire.Error, why string) error {
+	if e != nil {
+		why = "The agent has no memory of this conversation any more: " + words(e) + ". Nothing was sent, and the journal has all of it. A new conversation can be started here, with a summary from the journal, for what is left to do."
+	}
+	return &refusedError{words: why, forgot: &journal.AgentForgotten{
+		ProcessID: o.s.conn.p.ID(), Reason: why, How: how, MayPass: e != nil && e.Code != wire.CodeNotFound,
+	}}
 }
 
 // words are an agent's error for people.

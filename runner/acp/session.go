@@ -63,7 +63,7 @@ func (s *session) prompt(ctx context.Context) error {
 	if err := s.t.Begin(ctx, journal.Step{Key: fmt.Sprint(s.conn.next())}); err != nil {
 		return err
 	}
-	blocks, err := s.news(ctx)
+	blocks, facts, err := s.news(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,24 +73,26 @@ func (s *session) prompt(ctx context.Context) error {
 		return err
 	}
 	attempt := runner.NewID("att")
-	return s.conn.say(ctx, runner.Commit{Phase: journal.PhaseUncertain, Frames: [][]byte{frame}, Drafts: []journal.Draft{
+	return s.conn.say(ctx, runner.Commit{Phase: journal.PhaseUncertain, Frames: [][]byte{frame}, Drafts: append(facts,
 		runner.Seen(&journal.AttemptPrepared{AttemptID: attempt, TurnID: s.t.ID(), Model: s.a.o.Name, RequestSHA256: journal.Hash(string(frame)), CutoffSeq: s.t.Seq()}),
 		runner.Seen(&journal.AttemptDispatched{AttemptID: attempt, ProcessID: s.conn.p.ID(), Request: id}),
-	}})
+	)})
 }
 
-// news is what the agent hasn't been told: what people found out about what was
-// unknown (CAL-6), and their prompts.
-func (s *session) news(ctx context.Context) ([]wire.Block, error) {
-	verdicts, err := s.t.Verdicts(ctx)
+// news is what the agent hasn't been told, and what the journal has of that beside
+// the attempt: what people found out about what was unknown (CAL-6), and their prompts.
+// One that starts anew is told a summary first, which has all but the prompts.
+func (s *session) news(ctx context.Context) (blocks []wire.Block, facts []journal.Draft, err error) {
+	said := ""
+	if s.t.State().AnewSeq > 0 {
+		blocks, facts, err = s.summary(ctx)
+	} else {
+		said = feedback(s.t)
+		blocks, err = s.verdicts(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var blocks []wire.Block
-	for _, c := range verdicts {
-		blocks = append(blocks, wire.TextBlock{Text: fmt.Sprintf("The outcome of %q was unknown; a person says: %s. %s\n", title(c), c.Resolution.Outcome, c.Resolution.Evidence)})
-	}
-	said := feedback(s.t)
 	if said != "" {
 		blocks = append(blocks, wire.TextBlock{Text: said})
 	}
@@ -104,7 +106,31 @@ func (s *session) news(ctx context.Context) ([]wire.Block, error) {
 	if !prompted {
 		blocks = append(blocks, wire.TextBlock{Text: goOn})
 	}
+	return blocks, facts, nil
+}
+
+// verdicts tell the agent what people found out about what was unknown.
+func (s *session) verdicts(ctx context.Context) ([]wire.Block, error) {
+	calls, err := s.t.Verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []wire.Block
+	for _, c := range calls {
+		blocks = append(blocks, wire.TextBlock{Text: fmt.Sprintf("The outcome of %q was unknown; a person says: %s. %s\n", c.Title(), c.Resolution.Outcome, c.Resolution.Evidence)})
+	}
 	return blocks, nil
+}
+
+// summary tells an agent that starts anew what was before, and people that it was told.
+func (s *session) summary(ctx context.Context) ([]wire.Block, []journal.Draft, error) {
+	text, err := s.t.Summary(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []wire.Block{wire.TextBlock{Text: text}}, []journal.Draft{runner.Seen(&journal.MessageCompleted{
+		MessageID: runner.NewID("msg"), Role: journal.RoleServer, Part: journal.PartNote, Text: journal.T(text),
+	})}, nil
 }
 
 // feedback tells the agent what a person said about what they rejected in the last
@@ -113,7 +139,7 @@ func feedback(t *runner.Turn) string {
 	text := ""
 	for _, c := range t.Calls(t.Sent().AttemptID) {
 		if c.State == journal.CallIsRefused && c.Feedback != "" {
-			text += fmt.Sprintf("I rejected %q: %s\n", title(&c), c.Feedback)
+			text += fmt.Sprintf("I rejected %q: %s\n", c.Title(), c.Feedback)
 		}
 	}
 	return text

@@ -50,14 +50,6 @@ func effect(t told) journal.Effect {
 	return journal.EffectEffect
 }
 
-func title(c *journal.Call) string {
-	var t told
-	if json.Unmarshal(c.Input, &t) != nil || t.Title == "" {
-		return c.Tool
-	}
-	return t.Title
-}
-
 // key names a call of an attempt. The agent's id is unique in a turn at most.
 func (s *session) key(toolCallID string) string { return s.t.Attempt() + "/" + toolCallID }
 
@@ -120,14 +112,12 @@ func (s *session) known(ctx context.Context, u *wire.ToolCall) (*toolCall, error
 
 // recall takes over what the journal has of a call of before a restart.
 func (s *session) recall(ctx context.Context, c *toolCall, was *journal.Call) error {
-	text, whole, err := s.t.Output(ctx, was.ID)
+	text, total, err := s.t.Output(ctx, was.ID)
 	if err != nil {
 		return err
 	}
-	if c.bytes, err = s.t.OutputBytes(ctx, was.ID); err != nil {
-		return err
-	}
-	if c.shown = text; !whole { // too long to compare: what comes is told anew
+	c.bytes = total
+	if c.shown = text; int64(len(text)) < total { // too long to compare: what comes is told anew
 		c.shown = text + "…"
 	}
 	c.id, c.sum, c.reads = was.ID, was.InputSHA256, was.Effect == journal.EffectRead
@@ -196,8 +186,8 @@ func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 	switch waits := s.waits(c.id); {
 	case c.runs || s.asking[u.ToolCallID]:
 	case waits && status == "completed": // it didn't wait for the answer
-		s.giveUpRequests(c.id)
-		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent didn't wait for the answer"})
+		s.giveUpRequests(c.id, unheeded)
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded})
 	case !waits && (status == "completed" || status == "in_progress"):
 		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
 	case !waits && status == "failed" && s.t.CallByID(c.id) == nil: // it is first heard of now
@@ -212,12 +202,15 @@ func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 	return nil
 }
 
+// unheeded is why a request is given up, and who let the call run.
+const unheeded = "the agent didn't wait for the answer"
+
 // giveUpRequests cancels what people are asked about a call, once.
-func (s *session) giveUpRequests(callID string) {
+func (s *session) giveUpRequests(callID, why string) {
 	for _, r := range s.t.Requests(callID) {
 		if !s.given[r] {
 			s.given[r] = true
-			s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent didn't wait for the answer"}))
+			s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: why}))
 		}
 	}
 }
@@ -279,7 +272,7 @@ func (s *session) settle(c *toolCall, status string) {
 		state, reason = journal.CallCancelled, "it did not run"
 	}
 	c.ended = true
-	s.giveUpRequests(c.id)
+	s.giveUpRequests(c.id, unheeded)
 	s.fact(&journal.CallSettled{CallID: c.id, State: state, Reason: reason, OutputBytes: c.bytes})
 }
 
@@ -293,10 +286,9 @@ func (s *session) endCalls(cancelled bool) {
 			s.drafts = append(s.drafts, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "agent", Text: "The agent ended its turn without saying how this ended."}}}))
 			continue
 		}
-		for _, r := range s.t.Requests(c.ID) {
-			s.drafts = append(s.drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: "the agent's turn has ended"}))
-		}
-		s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: "the agent's turn has ended", OutputBytes: c.OutputBytes}))
+		const why = "the agent's turn has ended"
+		s.giveUpRequests(c.ID, why)
+		s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: c.OutputBytes}))
 	}
 }
 

@@ -183,6 +183,16 @@ func (c *Child) End(reason string, grace time.Duration) error {
 	return wrap(err, "end %s", c.id)
 }
 
+// EndStrays ends what the command has left behind since it was given a frame: whose
+// parent has ended, and what that has started, TERM, grace, KILL. The command and all
+// that descends from it goes on. One that has ended has nothing left.
+func (c *Child) EndStrays(ctx context.Context, frame int64, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	_, _, err := c.call(ctx, request{Op: opStrays, N: frame, Grace: grace}, nil)
+	return wrap(err, "end what %s has left behind", c.id)
+}
+
 // Status asks how the command is doing. ErrEnded: it has ended, Follow tells how.
 func (c *Child) Status(ctx context.Context) (Status, error) {
 	got, ended, err := c.call(ctx, request{Op: opStatus}, nil)

@@ -97,6 +97,7 @@ const (
 	opStatus = "status"
 	opEnd    = "end"
 	opStdin  = "stdin" // Length bytes follow the line
+	opStrays = "strays"
 )
 
 // request is a client's line.
@@ -104,7 +105,7 @@ type request struct {
 	Op     string        `json:"op"`
 	Reason string        `json:"reason,omitempty"` // of opEnd
 	Grace  time.Duration `json:"grace,omitempty"`
-	N      int64         `json:"n,omitempty"` // of opStdin
+	N      int64         `json:"n,omitempty"` // of opStdin; of opStrays: those since that frame
 	Length int64         `json:"length,omitempty"`
 	EOF    bool          `json:"eof,omitempty"`
 }

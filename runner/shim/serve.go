@@ -62,6 +62,8 @@ func (p *process) receive(conn *net.UnixConn) {
 	case opEnd:
 		p.end(req.Reason, req.Grace)
 		reply(conn, answer{})
+	case opStrays:
+		reply(conn, words(p.endStrays(req.N, req.Grace)))
 	case opStdin:
 		reply(conn, words(p.feed(req, in)))
 		// A client whose frame isn't wanted may still be writing it, and is to read why.
@@ -142,6 +144,41 @@ func (p *process) status() *Status {
 		s.StdinFrames = p.stdin.last.Load()
 	}
 	return s
+}
+
+// strayLooks and strayPause are how often is looked for what was left behind: whoever
+// leaves it may just be ending.
+const (
+	strayLooks = 3
+	strayPause = 100 * time.Millisecond
+)
+
+// endStrays ends what the command has left behind since it was given a frame.
+func (p *process) endStrays(n int64, grace time.Duration) error {
+	if p.stdin == nil {
+		return errors.New("the command reads no stdin")
+	}
+	since, err := p.stdin.takenAt(n)
+	if err != nil {
+		return err
+	}
+	var left []int
+	for i := range strayLooks {
+		if i > 0 {
+			select {
+			case <-p.ctx.Done(): // all of it is being ended
+				return nil
+			case <-time.After(strayPause):
+			}
+		}
+		if left, err = p.cmd.EndStrays(p.ctx, since, grace); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("processes %v can't be ended", left)
+	}
+	return nil
 }
 
 func (p *process) feed(req request, body io.Reader) error {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast/runner/tool"
 )
 
 // A frame of stdin.log: its number (8 bytes), flags (4), length (4), big endian,
@@ -31,6 +33,7 @@ type stdinLog struct {
 	ended  atomic.Bool // the command has
 	mu     sync.Mutex  // one frame at a time
 	closed bool        // its end was logged
+	taken  []uint64    // when each frame was, by tool.Ticks; 0: nobody knows
 }
 
 // openStdin makes the log and the pipe, and returns the command's end of that.
@@ -64,12 +67,17 @@ func (s *stdinLog) take(n, length int64, eof bool, body io.Reader) error {
 		return fmt.Errorf("stdin frame %d: %d bytes", n, length)
 	}
 	at := s.end.Load()
+	ticks, err := tool.Ticks()
+	if err != nil {
+		ticks = 0
+	}
 	if err := s.log(at, n, length, eof, body); err != nil {
 		// What it left is overwritten by the next try.
 		return fmt.Errorf("stdin frame %d: %w", n, err)
 	}
 	Crash("shim.stdin_logged")
 	s.closed = eof
+	s.taken = append(s.taken, ticks)
 	s.last.Store(n)
 	s.end.Store(at + stdinHeader + length)
 	select {
@@ -77,6 +85,16 @@ func (s *stdinLog) take(n, length int64, eof bool, body io.Reader) error {
 	default:
 	}
 	return nil
+}
+
+// takenAt is when frame n was, by tool.Ticks: the command had not read it before.
+func (s *stdinLog) takenAt(n int64) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 1 || n > int64(len(s.taken)) || s.taken[n-1] == 0 {
+		return 0, fmt.Errorf("stdin frame %d: nobody knows when it was given", n)
+	}
+	return s.taken[n-1], nil
 }
 
 func (s *stdinLog) log(at, n, length int64, eof bool, body io.Reader) error {

@@ -57,6 +57,28 @@ func KillCall(ctx context.Context, callID string, n int, p Process, grace time.D
 	return killed, nil
 }
 
+// EndStrays ends what the processes of the command have left behind: whose parent has
+// ended, so that it is ours, with its descendants, if it began at since or later (see
+// Ticks). What has the command's own process as an ancestor is none of that. It is for
+// a command that is alone (Spec.Alone). It returns the pids that are left.
+func (c *Command) EndStrays(ctx context.Context, since uint64, grace time.Duration) (survivors []int, err error) {
+	h := newHunt(c.spec.CallID, c.spec.N, c.process)
+	h.alone, h.since = true, max(since, 1)
+	survivors = h.end(ctx, grace)
+	reapOrphans()
+	return survivors, h.err
+}
+
+// Ticks is now, as StartTicks counts.
+func Ticks() (uint64, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0, fmt.Errorf("read the time since boot: %w", err)
+	}
+	const perSecond = 100 // USER_HZ of all that Go runs on
+	return uint64(ts.Sec)*perSecond + uint64(ts.Nsec)*perSecond/uint64(time.Second), nil
+}
+
 // hunt finds and ends the processes of one call.
 type hunt struct {
 	callID string
@@ -64,6 +86,7 @@ type hunt struct {
 	leader Process
 	held   bool           // the leader is our unreaped child: its group is ours
 	alone  bool           // and so are all our children (Spec.Alone)
+	since  uint64         // only what was left to us, and began then or later; 0: all
 	known  map[int]uint64 // all that were ever found: pid and start time
 	err    error          // of the last look
 }
@@ -133,6 +156,9 @@ func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
 	found, proven = map[int]proc{}, h.held
 	for _, p := range all {
 		ours := p.pid == h.leader.PGID && p.ticks == h.leader.StartedTicks || h.alone && p.parent == os.Getpid()
+		if h.since > 0 {
+			ours = p.parent == os.Getpid() && p.pid != h.leader.PID && p.ticks >= h.since
+		}
 		if ticks, before := h.known[p.pid]; before && ticks == p.ticks {
 			ours = true
 		}

@@ -36,6 +36,14 @@ func BootID() (string, error) { return "", errors.ErrUnsupported }
 // StartTicks are unknown here.
 func StartTicks(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
+// Ticks are unknown here.
+func Ticks() (uint64, error) { return 0, errors.ErrUnsupported }
+
+// EndStrays can't tell here what was left behind.
+func (*Command) EndStrays(context.Context, uint64, time.Duration) (survivors []int, err error) {
+	return nil, errors.ErrUnsupported
+}
+
 // BecomeSubreaper does nothing here; Degraded says what that means.
 func BecomeSubreaper() error { return nil }
 

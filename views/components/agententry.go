@@ -23,6 +23,8 @@ func (d *drawer) agentEntry(body journal.Body) (Entry, bool) {
 		}
 		e.Note = Say(openedText(b))
 		return e, true
+	case *journal.AgentForgotten:
+		return Entry{Icon: "fail", Title: Say("The agent has forgotten this conversation"), Note: Say(forgottenText(b.How)), Lines: []Phrase{Say(Line(b.Reason, 1000))}}, true
 	case *journal.AgentEnded:
 		e := minor("The agent’s process ended")
 		var note []string
@@ -63,6 +65,18 @@ func openedText(b *journal.AgentOpened) string {
 		}
 	}
 	return how
+}
+
+// forgottenText says how it was asked to go on.
+func forgottenText(how journal.AgentMemory) string {
+	switch how {
+	case journal.AskedToResume:
+		return "it was asked to resume it"
+	case journal.AskedToLoad:
+		return "it was asked to load it"
+	case journal.CannotBeAsked:
+	}
+	return "it can’t go on in another process"
 }
 
 func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {

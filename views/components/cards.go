@@ -295,7 +295,7 @@ type Composer struct {
 
 // QueueLabel and QueueHint say what the first button does.
 func (c Composer) QueueLabel() string {
-	if c.Session.State.TurnOpen() {
+	if st := &c.Session.State; st.TurnOpen() || (st.Held && st.Forgotten != nil) {
 		return "Queue for the next turn"
 	}
 	return "Start the next turn"
@@ -313,6 +313,8 @@ func (c Composer) QueueHint() string {
 		return "It is delivered when this turn has ended, after " + Plural(c.Waiting, "message") + " that already " + waits(c.Waiting) + "."
 	case st.TurnOpen():
 		return "It is delivered when this turn has ended."
+	case st.Held && st.Forgotten != nil:
+		return "It is kept, and delivered once a new conversation is started."
 	case st.Held && c.Waiting > 0:
 		return "This ends the hold: " + Plural(c.Waiting, "held message") + " will be delivered first, then this one."
 	case c.Waiting > 0:

@@ -263,6 +263,9 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		return d.turnEnded(ev, b), true
 	case *journal.ContinuationRequested:
 		e := Entry{Icon: "person", Title: Say(d.whoDid(ev.Actor.ID) + " continued the session")}
+		if b.Anew {
+			e.Title = Say(d.whoDid(ev.Actor.ID) + " started a new conversation with the agent, with a summary")
+		}
 		if b.Limits != nil {
 			e.Note = Say(limitsText(b.Limits))
 		}
@@ -278,6 +281,9 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		when := " asked to stop at the next safe point"
 		if b.Mode == journal.InterruptNow {
 			when = " asked to stop now"
+		}
+		if b.Reason == journal.ReasonRejected {
+			when = " rejected a request, which stops the turn"
 		}
 		return Entry{Icon: "stop", Title: Say(d.whoDid(b.By) + when)}, true
 	case *journal.LimitReached:

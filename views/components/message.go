@@ -100,6 +100,10 @@ func (d *drawer) message(ev *journal.Event, b *journal.MessageCompleted) Entry {
 		e.Class, e.Title, e.Fold = "minor", Say("The agent thought"), "Show its reasoning, "+Plural(len(strings.Fields(text)), "word")
 	case journal.PartNote:
 		e.Note = Say("note")
+		if b.Role == journal.RoleServer { // it quotes whoever there was
+			e.Icon, e.Title, e.Note, e.Rich = "rev", Say("The agent’s new conversation begins with a summary from the journal"), nil, false
+			e.Fold = "Show the summary, " + Plural(len(strings.Fields(text)), "word")
+		}
 	case journal.PartText:
 	}
 	return e

@@ -437,6 +437,10 @@ func (s Session) Continuable() bool {
 	return !s.State.Archived && s.State.Unknowns() == 0 && (s.State.Held || blocked)
 }
 
+// Anewable reports whether the agent has forgotten the session, so that it can be
+// started anew.
+func (s Session) Anewable() bool { return s.State.Forgotten != nil && s.Continuable() }
+
 // StateWords names an execution state where nothing more is known of it.
 func StateWords(s journal.ExecutionState) string {
 	if l, ok := looks[s]; ok {

@@ -121,6 +121,13 @@ func heldNotices() Section {
 		s.Examples = append(s.Examples, draw(name, components.HeldNotice, one, "key", locked))
 	}
 	s.Examples = append(s.Examples, draw("refused", components.HeldRefused, life("limit"), "key", components.RaiseTyped{Value: "many", Problem: "The number of steps must be a number above 0. Nothing was recorded."}))
+	forgotten := func(name string, passes, locked bool) {
+		card := components.ForgottenCard{Session: fixtures.Forgotten(passes).Session(), Key: "key", Again: "again", Summary: fixtures.Summary(), Locked: locked}
+		s.Examples = append(s.Examples, draw(name, components.ForgottenNotice, card))
+	}
+	forgotten("the agent has forgotten", false, false)
+	forgotten("the agent has forgotten, or it passes", true, false)
+	forgotten("the agent has forgotten, locked", false, true)
 	add("stopped, with a message in the queue", life("stopped"), false)
 	add("the turn isn’t finished", life("failed"), false)
 	for _, limit := range []string{"steps", "wall_s", "tokens", "cost_usd"} {

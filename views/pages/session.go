@@ -21,8 +21,10 @@ type Session struct {
 	Queue    []components.QueuedPrompt
 	Composer components.Composer
 	Keys     SessionKeys
-	Raise    components.RaiseTyped // of a *continue* that was refused
-	Trace    components.TraceView
+	// Forgotten is shown in place of *continue* if the agent has forgotten the session.
+	Forgotten components.ForgottenCard
+	Raise     components.RaiseTyped // of a *continue* that was refused
+	Trace     components.TraceView
 
 	// The last entry that the viewer had on their screen before they left, and
 	// when that was; 0: they were not away, or the marker stands elsewhere.

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"holdfast/journal"
+)
+
+// Bounds of what a summary is made of: what is older is only counted.
+const (
+	summaryPage    = 500
+	summaryPrompts = 40
+	summaryCalls   = 200
+	summarySaid    = 3
+)
+
+// askedKinds are those that journal.AskedFold is for.
+const askedKinds = "'turn.started', 'turn.ended', 'prompt.promoted', 'attempt.prepared', 'attempt.failed', 'attempt.unknown', 'attempt.resolved'"
+
+// Summary tells what the journal of a session has up to before a seq, for an agent
+// without a memory of it. Code: not_found.
+func (s *Store) Summary(ctx context.Context, sessionID string, before int64) (out string, err error) {
+	err = s.read(ctx, func(q querier) error {
+		out, err = summary(ctx, q, sessionID, before)
+		return err
+	})
+	return out, err
+}
+
+func summary(ctx context.Context, q querier, id string, before int64) (string, error) {
+	var h journal.History
+	if err := q.get(ctx, &h.Workspace, "SELECT workspace FROM session WHERE id = ?", id); err != nil {
+		return "", err
+	}
+	for _, part := range []func(context.Context, querier, *journal.History, string, int64) error{summaryAsked, summaryDone, summaryWords} {
+		if err := part(ctx, q, &h, id, before); err != nil {
+			return "", err
+		}
+	}
+	return journal.Summary(&h), nil
+}
+
+// summaryAsked reads the first prompt and the newest, and the plan.
+func summaryAsked(ctx context.Context, q querier, h *journal.History, id string, before int64) error {
+	var fold journal.AskedFold
+	for after := int64(0); ; {
+		var page []eventRow
+		if err := q.all(ctx, &page, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_entry")+" WHERE session_id = ? AND seq > ? AND seq < ? AND kind NOT IN ("+pieceKinds+") AND kind IN ("+askedKinds+", 'plan.updated') ORDER BY seq LIMIT ?", id, after, before, summaryPage); err != nil {
+			return err
+		}
+		for i := range page {
+			ev := page[i].event()
+			after = ev.Seq
+			if err := fold.Apply(&ev); err != nil {
+				return err
+			}
+		}
+		if len(page) < summaryPage {
+			break
+		}
+	}
+	h.Asked, h.Plan, h.LostMessages = fold.Prompts(), fold.Plan, fold.Lost
+	if left := len(h.Asked) - summaryPrompts; left > 0 {
+		h.AskedLeft = left
+		h.Asked = slices.Delete(h.Asked, 1, 1+left)
+	}
+	for i := range h.Asked {
+		if err := q.get(ctx, &h.Asked[i].Text, "SELECT text FROM input WHERE id = ? AND session_id = ?", h.Asked[i].PromptID, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summaryDone reads the newest calls that may have changed something.
+func summaryDone(ctx context.Context, q querier, h *journal.History, id string, before int64) error {
+	newest := func(where string, left *int) ([]*journal.Call, error) {
+		var n int
+		if err := q.get(ctx, &n, "SELECT count(*) FROM call WHERE session_id = ? AND proposed_seq < ? AND "+where, id, before); err != nil {
+			return nil, err
+		}
+		calls, err := callsWhere(ctx, q, "session_id = ? AND proposed_seq < ? AND "+where+" ORDER BY proposed_seq DESC LIMIT ?", id, before, summaryCalls)
+		slices.Reverse(calls)
+		*left = n - len(calls)
+		return calls, err
+	}
+	var err error
+	if h.Unknown, err = newest("state = 'unknown'", &h.UnknownLeft); err != nil {
+		return err
+	}
+	if h.Done, err = newest("state <> 'unknown' AND effect <> 'read'", &h.DoneLeft); err != nil {
+		return err
+	}
+	return q.get(ctx, &h.Reads, "SELECT count(*) FROM call WHERE session_id = ? AND proposed_seq < ? AND state <> 'unknown' AND effect = 'read'", id, before)
+}
+
+// summaryWords reads the agent's last messages, also one that was cut off.
+func summaryWords(ctx context.Context, q querier, h *journal.History, id string, before int64) error {
+	var rows []struct {
+		ID       string `db:"id"`
+		Seq      int64  `db:"seq"`
+		Time     int64  `db:"time"`
+		Text     string `db:"text"`
+		Complete bool   `db:"complete"`
+	}
+	if err := q.all(ctx, &rows, "SELECT m.id, m.seq, e.time, m.text, m.complete FROM message m JOIN event e ON e.session_id = m.session_id AND e.seq = m.seq WHERE m.session_id = ? AND m.seq < ? AND m.role = 'agent' AND m.part = 'text' ORDER BY m.seq DESC LIMIT ?", id, before, summarySaid); err != nil {
+		return err
+	}
+	slices.Reverse(rows)
+	for _, r := range rows {
+		said := journal.Said{At: r.Time, Text: r.Text, Cut: !r.Complete}
+		if said.Cut {
+			var err error
+			if said.Text, err = streamed(ctx, q, id, r.ID, r.Seq); err != nil {
+				return err
+			}
+		}
+		h.Said = append(h.Said, said)
+	}
+	return nil
+}
