@@ -645,6 +645,25 @@ echo '`+request+`'; hear; stop 3; read -r l`)
 	}
 }
 
+// A file that a call names several times is reached once.
+//
+// proves PER-2
+func TestACP_WhatIsReachedStandsOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","rawInput":{"file_path":"note.txt"},"locations":[{"path":"note.txt"}],"content":[{"type":"diff","path":"note.txt","newText":"b"}]},"options":[]}}`
+		_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Write","kind":"edit"}'
+echo '`+request+`'; hear; stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		if rs := b.pending(id); len(rs) != 1 || fmt.Sprint(rs[0].Resources) != "[note.txt]" {
+			t.Errorf("what is asked: %+v", rs)
+		}
+	})
+}
+
 // What the agent calls something else while a person is asked about it is asked anew.
 //
 // proves PER-6 PER-1
