@@ -249,7 +249,7 @@ func TestACP_ADeadAgentLeavesItsAttemptUnknown(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		heard, with := scripted(t, `hear; text half; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
-[ -e again ] || { touch again; echo oops >&2; kill -9 $$; }
+[ -e again ] || { touch again; printf '\033[91m\033[1moops\033[0m\n' >&2; kill -9 $$; }
 say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'; stop 3; hear; stop 4; read -r l`)
 		b := setup(t, s, with)
 		b.start()
