@@ -81,6 +81,7 @@ func Settings(dir, model, api string) (env []string, err error) {
 	config := filepath.Join(dir, "opencode.json")
 	return []string{
 		"OPENCODE_CONFIG=" + config, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+		"npm_config_offline=true", // opencode would fetch a package for plugins, which are none
 		"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=no-key", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}, os.WriteFile(config, raw, 0o600)
 }
