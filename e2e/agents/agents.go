@@ -48,8 +48,14 @@ func (a *Agent) Check(ctx context.Context, folder string) error {
 	var found struct {
 		Version string `json:"version"`
 	}
-	if err != nil || json.Unmarshal(raw, &found) != nil || found.Version != a.Version {
-		return fmt.Errorf("%s %s is not installed (found %q, %v): scripts/npm -C e2e/agents", a.pkg, a.Version, found.Version, err)
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	if err == nil && found.Version != a.Version {
+		err = fmt.Errorf("it is at %s", found.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s is not installed: scripts/npm -C e2e/agents: %w", a.pkg, a.Version, err)
 	}
 	bin, err := Bin(folder)
 	if err != nil {
