@@ -139,6 +139,7 @@ bench: ## measure against the bare loops in the same run; prints tables of ratio
 .PHONY: evidence
 evidence: ## take the pictures of docs/evidence.md anew
 	@mkdir -p docs/images
+	scripts/npm -C e2e/agents
 	HOLDFAST_EVIDENCE='$(CURDIR)/docs/images' scripts/chromium -- $(GOTEST) -- -count=1 -timeout=10m -tags evidence -run TestEvidence ./e2e/browser
 
 .PHONY: seed

@@ -170,7 +170,7 @@ func goList(t *testing.T, goos, tags string) []pkgInfo {
 
 func TestArchitecture_Imports(t *testing.T) {
 	t.Parallel()
-	for _, build := range []struct{ goos, tags string }{{"linux", ""}, {"linux", "crashpoints"}, {"linux", "dev"}, {"darwin", ""}} {
+	for _, build := range []struct{ goos, tags string }{{"linux", ""}, {"linux", "crashpoints"}, {"linux", "dev"}, {"linux", "agents"}, {"darwin", ""}} {
 		pkgs := goList(t, build.goos, build.tags)
 		for _, s := range checkImports(pkgs) {
 			t.Errorf("%s %s: %s", build.goos, build.tags, s)
@@ -190,7 +190,7 @@ var development = []string{"views/gallery", "views/internal/fixtures"}
 // finds it under the tag shows that it would be seen.
 func TestArchitecture_DevelopmentOnly(t *testing.T) {
 	t.Parallel()
-	for _, tags := range []string{"", "crashpoints", "dev"} {
+	for _, tags := range []string{"", "crashpoints", "dev", "agents"} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags="+tags, ".").Output()
 		if err != nil {
 			t.Fatalf("go list with the tags %q: %v", tags, err)

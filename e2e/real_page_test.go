@@ -41,7 +41,7 @@ func (b *browser) watch(id string) *watched {
 		b.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := client.Do(req)
+	res, err := client.Do(req) //nolint:bodyclose // by who reads it
 	if err != nil || res.StatusCode != http.StatusOK {
 		b.t.Fatalf("follow the page: %v, %+v", err, res)
 	}

@@ -253,7 +253,7 @@ func TestACP_ADeadAgentLeavesItsAttemptUnknown(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		heard, with := scripted(t, `hear; text half; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'
-[ -e again ] || { touch again; echo oops >&2; kill -9 $$; }
+[ -e again ] || { touch again; printf '\033[91m\033[1moops\033[0m\n' >&2; kill -9 $$; }
 say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'; stop 3; hear; stop 4; read -r l`)
 		b := setup(t, s, with)
 		b.start()
@@ -682,6 +682,25 @@ echo '`+request+`'; hear; stop 3; read -r l`)
 			})
 		})
 	}
+}
+
+// A file that a call names several times is reached once.
+//
+// proves PER-2
+func TestACP_WhatIsReachedStandsOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","rawInput":{"file_path":"note.txt"},"locations":[{"path":"note.txt"}],"content":[{"type":"diff","path":"note.txt","newText":"b"}]},"options":[]}}`
+		_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Write","kind":"edit"}'
+echo '`+request+`'; hear; stop 3; read -r l`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		b.untilKind(id, journal.KindPermissionAsked, 1)
+		if rs := b.pending(id); len(rs) != 1 || fmt.Sprint(rs[0].Resources) != "[note.txt]" {
+			t.Errorf("what is asked: %+v", rs)
+		}
+	})
 }
 
 // What the agent calls something else while a person is asked about it is asked anew.

@@ -48,8 +48,14 @@ func (a *Agent) Check(ctx context.Context, folder string) error {
 	var found struct {
 		Version string `json:"version"`
 	}
-	if err != nil || json.Unmarshal(raw, &found) != nil || found.Version != a.Version {
-		return fmt.Errorf("%s %s is not installed (found %q, %v): scripts/npm -C e2e/agents", a.pkg, a.Version, found.Version, err)
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	if err == nil && found.Version != a.Version {
+		err = fmt.Errorf("it is at %s", found.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s is not installed: scripts/npm -C e2e/agents: %w", a.pkg, a.Version, err)
 	}
 	bin, err := Bin(folder)
 	if err != nil {
@@ -81,6 +87,7 @@ func Settings(dir, model, api string) (env []string, err error) {
 	config := filepath.Join(dir, "opencode.json")
 	return []string{
 		"OPENCODE_CONFIG=" + config, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+		"npm_config_offline=true", // opencode would fetch a package for plugins, which are none
 		"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=no-key", "IS_SANDBOX=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}, os.WriteFile(config, raw, 0o600)
 }

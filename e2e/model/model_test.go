@@ -19,7 +19,8 @@ var spoken = map[string]struct {
 	wants [3][]string
 }{
 	"anthropic": {
-		"/v1/messages", [3]string{
+		"/v1/messages",
+		[3]string{
 			`{"stream": true, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": [{"type": "text", "text": "PROMPT"}, {"type": "text", "text": "<system-reminder>SAY(no)"}]}]}`,
 			`{"stream": true, "tools": [{"name": "Write", "input_schema": {"properties": {"file_path": {}}}}], "messages": [{"role": "user", "content": "PROMPT"}, {"role": "assistant", "content": []}, {"role": "user", "content": [{"type": "tool_result"}]}]}`,
 			`{"stream": true, "messages": [{"role": "user", "content": "PROMPT"}]}`,
@@ -27,7 +28,8 @@ var spoken = map[string]struct {
 		[3][]string{{`"text":"one "`, `"text":"two"`, `"name":"Bash"`, `"tool_use"`, "message_stop"}, {`"text":"three"`, `"name":"Write"`, `file_path`, "message_stop"}, {`"text":"A "`, `"end_turn"`}},
 	},
 	"openai": {
-		"/v1/chat/completions", [3]string{
+		"/v1/chat/completions",
+		[3]string{
 			`{"stream": true, "tools": [{"function": {"name": "bash"}}], "messages": [{"role": "system", "content": "SAY(no)"}, {"role": "user", "content": "PROMPT"}]}`,
 			`{"stream": true, "tools": [{"function": {"name": "write", "parameters": {"properties": {"filePath": {}}}}}], "messages": [{"role": "user", "content": [{"type": "text", "text": "PROMPT"}]}, {"role": "assistant", "content": null}, {"role": "tool", "content": "hi"}]}`,
 			`{"stream": true, "messages": [{"role": "user", "content": "PROMPT"}]}`,

@@ -90,6 +90,16 @@ func Marked(entry string) ([]int, error) {
 	}), nil
 }
 
+// Family gives a process and all that descends from it, and its parent.
+func Family(pid int) (all []int, parent int, err error) {
+	_, parent, ok := stat(pid)
+	if !ok {
+		return nil, 0, fmt.Errorf("there is no process %d", pid)
+	}
+	all, err = withDescendants([]int{pid})
+	return all, parent, err
+}
+
 // kill kills processes and waits until they are gone.
 func kill(doomed []int) error {
 	for _, pid := range doomed {

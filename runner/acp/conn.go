@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"holdfast/journal"
@@ -127,11 +128,14 @@ func (c *conn) words(follows string) string {
 		what = fmt.Sprintf("The agent's process ended with exit code %d.", *e.ExitCode)
 	}
 	what += follows
-	if last := strings.TrimSpace(c.fault); last != "" {
+	if last := strings.TrimSpace(colours.ReplaceAllString(c.fault, "")); last != "" {
 		what += " Its last words: " + last
 	}
 	return what
 }
+
+// colours are what a program that believes itself at a terminal puts around its words.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // lastWords is how much of standard error is kept for people.
 const lastWords = 600

@@ -180,13 +180,25 @@ func (s *session) refuseAll(a runner.Commit) runner.Commit {
 func (s *session) wish(asked told, c *journal.Call) runner.Wish {
 	w := s.wishOf(asked)
 	var now told
-	if json.Unmarshal(c.Input, &now) != nil || same(now, asked) {
-		return w
+	if json.Unmarshal(c.Input, &now) == nil && !same(now, asked) {
+		later := s.wishOf(now)
+		w.Resources = append(w.Resources, later.Resources...)
+		w.Shown, w.Diff = later.Shown, later.Diff
 	}
-	later := s.wishOf(now)
-	w.Resources = append(w.Resources, later.Resources...)
-	w.Shown, w.Diff = later.Shown, later.Diff
+	w.Resources = each(w.Resources)
 	return w
+}
+
+// each leaves out what stands there before: a call names a file as its argument, in
+// its change, and as its place.
+func each(all []policy.Resource) []policy.Resource {
+	var out []policy.Resource
+	for _, r := range all {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // same reports whether two descriptions of a call say the same of what it does.
@@ -253,16 +265,13 @@ func (t told) member(name string) string {
 
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// paths are the files that a call names, each once.
+// paths are the files that a call names.
 func paths(t told, workspace, permission string) []policy.Resource {
 	var out []policy.Resource
 	list := append([]string{t.member("file_path"), t.member("filePath"), t.member("path")}, t.Paths...)
 	for _, p := range list {
-		if p == "" {
-			continue
-		}
-		if r := runner.FileResource(permission, p, workspace); !slices.Contains(out, r) {
-			out = append(out, r)
+		if p != "" {
+			out = append(out, runner.FileResource(permission, p, workspace))
 		}
 	}
 	return out

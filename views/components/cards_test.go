@@ -26,6 +26,17 @@ func callOf(t *testing.T, command string) *journal.Call {
 	return fixtures.Call(command)
 }
 
+// A number by which requests of an agent are told apart says nothing to a person.
+func TestAskCard_LeavesOutNumbers(t *testing.T) {
+	t.Parallel()
+	for _, call := range []*journal.Call{nil, callOf(t, "make")} {
+		doc := render(t, components.AskCard(components.NewDecisionCard(request(t, "make", map[string]any{"ask": 1847104372736}), call, now, "key-1")))
+		if got := text(doc.Find(".kv")); strings.Contains(got, "1847104372736") {
+			t.Errorf("the card says %q", got)
+		}
+	}
+}
+
 // Nobody can allow what they can't read: the buttons stand only where the whole payload does.
 func TestAskCard_Buttons(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,7 @@ func CallPayload(c *journal.Call) Payload {
 // what the request itself says. call may be nil.
 func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 	p := NewPayload(r.Metadata)
+	p.Facts = slices.DeleteFunc(p.Facts, func(f Fact) bool { return f.Name == "Ask" }) // a number that tells an agent's requests apart
 	from := CallPayload(call)
 	if !from.Known {
 		return p
