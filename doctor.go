@@ -18,6 +18,7 @@ import (
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 	"holdfast/views/components"
 )
 
@@ -48,6 +49,11 @@ func (*doctorAllCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams
 	d := store.Diagnose(ctx, database, dir, func(call *journal.Call) (store.ShimSeen, error) { return seeShim(shimsIn(dir), call) })
 	found := append(d.Findings, c.signIn(d)...)
 	found = append(found, c.spaces(d)...)
+	keys, err := g.credentials(d)
+	if err != nil {
+		return err
+	}
+	found = append(found, keys...)
 	found = append(found, checkRunbook()...)
 	for _, note := range tool.Degraded() {
 		found = append(found, store.Finding{Check: "platform", Health: store.Warning, Found: note})
@@ -103,6 +109,31 @@ func (c *doctorCmd) signIn(d *store.Diagnosis) []store.Finding {
 		users.Health, users.Do = store.Warning, "run holdfast user add EMAIL: nobody can sign in"
 	}
 	return append(out, users)
+}
+
+// credentials checks that the key fits what is stored.
+func (c *common) credentials(d *store.Diagnosis) ([]store.Finding, error) {
+	source, err := c.keySource()
+	if err != nil || !d.Read {
+		return nil, err
+	}
+	f := store.Finding{Check: "credentials", Health: store.Healthy}
+	fit, err := vault.Fits(source, d.KeyID, d.Sealed)
+	switch {
+	case err != nil:
+		f.Health, f.Found = store.Wrong, err.Error()
+		f.Do = "bring the key of the server that stored them, by --key-file or " + vault.KeyVariable + "; if it is gone: holdfast credential forget"
+	case d.KeyID == "" && fit.KeyID == "":
+		f.Found = "none was ever stored; the first makes the key, in " + source.File
+	case d.KeyID == "":
+		f.Found = "none is stored; the key " + fit.KeyID + " is ready, in " + source.Where()
+	case len(fit.Spoilt) > 0:
+		f.Health, f.Found = store.Wrong, "these don't open, although the key is the right one: "+strings.Join(fit.Spoilt, ", ")
+		f.Do = "have their owners store them again: their rows were changed or damaged"
+	default:
+		f.Found = fmt.Sprintf("%s open with the key %s, in %s", components.Plural(len(d.Sealed), "stored value"), fit.KeyID, source.Where())
+	}
+	return []store.Finding{f}, nil
 }
 
 // address checks how browsers reach the server.

@@ -61,16 +61,21 @@ func refusals(th things, limited, plain string) map[string][]refusal {
 			{"/permissions/" + th.request + "/decision", "other content", 422, vals("message", "not\nthis", "reply", "once", "digest", "other", "idempotency_key", newKey()), []string{"message"}},
 			{"/permissions/" + th.request + "/decision", "no key", 400, vals("message", "not\nthis", "reply", "once"), []string{"message"}},
 		},
-		"/calls/:id/resolution":      {{"/calls/" + th.call + "/resolution", "no outcome", 422, vals("evidence", "looked\nat it", "then", "stay"), []string{"evidence"}}},
-		"/attempts/:id/resolution":   {{"/attempts/" + th.attempt + "/resolution", "no outcome", 422, vals("evidence", "the\nbill", "then", "stay"), []string{"evidence"}}},
-		"/login":                     {{"/login", "a wrong password", 401, vals("email", "who@example.org", "password", "wrong horse"), []string{"email"}}},
-		"/setup":                     nil, // has its own server below
-		"/logout":                    nil, // a button
-		"/settings":                  nil, // choices
-		"/sessions/:id/interruption": nil, // buttons
-		"/sessions/:id/archive":      nil, // a button
-		"/sessions/:id/seen":         nil, // sent by a script
-		"/prompts/:id/withdrawal":    nil, // a button
+		"/calls/:id/resolution":    {{"/calls/" + th.call + "/resolution", "no outcome", 422, vals("evidence", "looked\nat it", "then", "stay"), []string{"evidence"}}},
+		"/attempts/:id/resolution": {{"/attempts/" + th.attempt + "/resolution", "no outcome", 422, vals("evidence", "the\nbill", "then", "stay"), []string{"evidence"}}},
+		"/login":                   {{"/login", "a wrong password", 401, vals("email", "who@example.org", "password", "wrong horse"), []string{"email"}}},
+		"/setup":                   nil, // has its own server below
+		"/logout":                  nil, // a button
+		"/settings":                nil, // choices
+		"/settings/credentials": {
+			{"/settings/credentials", "a name that isn't one", 422, vals("name", "NO-NAME", "agent", "", "value", "long-enough", "idempotency_key", newKey()), []string{"name"}},
+			{"/settings/credentials", "a short value", 422, vals("name", "A_KEY", "value", "short", "idempotency_key", newKey()), []string{"name"}},
+		},
+		"/settings/credentials/:id/deletion": nil, // a button
+		"/sessions/:id/interruption":         nil, // buttons
+		"/sessions/:id/archive":              nil, // a button
+		"/sessions/:id/seen":                 nil, // sent by a script
+		"/prompts/:id/withdrawal":            nil, // a button
 	}
 }
 

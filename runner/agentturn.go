@@ -101,6 +101,13 @@ func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
 	return t.r.store.Verdicts(context.WithoutCancel(ctx), t.run.session)
 }
 
+// Masked is a text without the secrets that are known, as the journal will have it.
+func (t *Turn) Masked(text string) string { return t.r.store.Cleaner().Text(text) }
+
+// Undecided tells from where on the end of a text may be the start of a secret whose
+// rest is to come; the text's length if it can't.
+func (t *Turn) Undecided(text string) int { return t.r.store.Cleaner().Undecided(text) }
+
 // Refresh folds what others have committed: answers, interrupts.
 func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/journal"
 	"holdfast/runner/acp/wire"
 	"holdfast/runner/tool"
 )
@@ -29,20 +30,26 @@ type Probe struct {
 }
 
 // Probe starts the agent in a folder, has it open a session, and ends it: no model
-// is asked for anything. The error says what stood in the way, with the agent's
-// last words; what was learnt before is in the answer.
-func (a *Agent) Probe(ctx context.Context, dir string) (Probe, error) {
+// is asked for anything. extra are variables, as NAME=value, that it gets besides, and
+// whose values are masked in all that is reported of it (OWN-3). The error says what
+// stood in the way, with the agent's last words; what was learnt before is in the answer.
+func (a *Agent) Probe(ctx context.Context, dir string, extra ...string) (Probe, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.o.OpenWithin, errLate)
 	defer cancel()
-	p := prober{answers: make(chan wire.Message, 16)}
+	secrets := tool.SecretsFromEnv(a.o.Env, nil)
+	for _, entry := range extra {
+		_, value, _ := strings.Cut(entry, "=")
+		secrets = append(secrets, journal.Forms(value)...)
+	}
+	p := prober{answers: make(chan wire.Message, 16), clean: journal.NewCleaner(secrets)}
 	stdin, write, err := os.Pipe()
 	if err != nil {
 		return p.out, fmt.Errorf("make a pipe for the agent: %w", err)
 	}
 	defer func() { _ = write.Close() }()
 	cmd, err := tool.Prepare(tool.Spec{
-		CallID: "doctor", N: 1, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: a.o.Env,
-		MaxOutput: 1 << 30, Stdin: stdin, Output: p.output, Secrets: tool.SecretsFromEnv(a.o.Env, nil),
+		CallID: "doctor", N: 1, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: tool.WithEnv(a.o.Env, extra),
+		MaxOutput: 1 << 30, Stdin: stdin, Output: p.output, Secrets: secrets,
 	})
 	_ = stdin.Close()
 	if err != nil {
@@ -69,6 +76,7 @@ type prober struct {
 	lines   wire.Lines
 	out     Probe
 	answers chan wire.Message
+	clean   *journal.Cleaner
 }
 
 func (p *prober) result() Probe {
@@ -87,6 +95,9 @@ func (p *prober) output(pieces []tool.Piece) error {
 		}
 		lines, err := p.lines.Feed([]byte(piece.Text))
 		for _, l := range lines {
+			if b, cerr := p.clean.JSON(l.Bytes); cerr == nil { // in whatever escapes
+				l.Bytes = b
+			}
 			m, perr := wire.Parse(l.Bytes)
 			if perr != nil {
 				p.out.Rubbish = tail(p.out.Rubbish + wire.Excerpt(l.Bytes) + "\n")
