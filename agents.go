@@ -78,14 +78,15 @@ func agentEnv(environ, names []string) []string {
 	return out
 }
 
-// checkAgent starts an agent, asks what it is and can, and ends it.
-func checkAgent(ctx context.Context, a *acp.Agent) ([]store.Finding, error) {
+// checkAgent starts an agent with variables besides its own, asks what it is and can,
+// and ends it.
+func checkAgent(ctx context.Context, a *acp.Agent, extra []string) ([]store.Finding, error) {
 	dir, err := os.MkdirTemp("", "holdfast-doctor-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the agent: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := a.Probe(ctx, dir)
+	p, err := a.Probe(ctx, dir, extra...)
 	name := "agent " + a.Name()
 	if err != nil {
 		return []store.Finding{{Check: name, Health: store.Wrong, Found: err.Error(), Do: "try its command by hand: " + strings.Join(a.Command(), " ")}}, nil

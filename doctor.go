@@ -222,12 +222,37 @@ func checkRunbook() []store.Finding {
 	return out
 }
 
+// credentials are what the user named has stored for the agent.
+func (a *doctorAgentCmd) credentials(ctx context.Context, g *common, s streams) (env []string, err error) {
+	if a.User == "" {
+		return nil, nil
+	}
+	source, err := g.keySource()
+	if err != nil {
+		return nil, err
+	}
+	return env, with(ctx, g, s, func(st *store.Store) error {
+		user, err := st.UserByEmail(ctx, strings.ToLower(a.User))
+		if err != nil {
+			return g.notFound(err, "user "+a.User, listUsers)
+		}
+		k, err := vault.Open(ctx, st, source)
+		if err != nil {
+			return err
+		}
+		given, err := k.ForOwner(ctx, user.ID, a.Name)
+		env = given.Env
+		return err
+	})
+}
+
 type doctorAgentCmd struct {
 	Name string `arg:"" help:"The agent's name, as the server prints it at its start."`
+	User string `help:"Give it the credentials that this user has stored, too." placeholder:"EMAIL"`
 }
 
 // Run checks one agent. Others than the runbook are started, and asked no model call.
-func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error {
+func (a *doctorAgentCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams) error {
 	if a.Name == runbook.Name {
 		return showFindings(s, checkRunbook())
 	}
@@ -238,7 +263,11 @@ func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error
 	names := []string{runbook.Name}
 	for _, one := range agents {
 		if one.Name() == a.Name {
-			found, err := checkAgent(ctx, one)
+			extra, err := a.credentials(ctx, g, s)
+			if err != nil {
+				return err
+			}
+			found, err := checkAgent(ctx, one, extra)
 			if err != nil {
 				return err
 			}

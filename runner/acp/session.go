@@ -249,7 +249,8 @@ func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.
 	lines, s.held = append(s.held, lines...), nil
 	messages := make([]wire.Message, 0, len(lines))
 	for _, l := range lines {
-		m, err := wire.Parse(l.Bytes)
+		// Masked first: what is compared later, also after a restart, is what the journal has.
+		m, err := wire.Parse(s.t.MaskedJSON(l.Bytes))
 		if err != nil {
 			m = wire.Message{Raw: l.Bytes}
 		}
