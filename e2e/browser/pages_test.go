@@ -76,6 +76,13 @@ func then(open func(*tab, *gallery), do func(*tab)) func(*tab, *gallery) {
 	return func(b *tab, g *gallery) { open(b, g); do(b) }
 }
 
+// storeCredential fills the form and sends it.
+func storeCredential(b *tab) {
+	b.fill("#name", "ANTHROPIC_API_KEY")
+	b.fill("#value", "a-value-that-was-typed")
+	b.leaving(func() { b.press(sel("credential-form") + " button") })
+}
+
 // rooms are all pages. To add one, add a line; each session of the gallery has
 // its own besides.
 var rooms = []room{
@@ -98,6 +105,13 @@ var rooms = []room{
 	{"running commands", "", at("/running")},
 	{"settings", "", at("/settings")},
 	{"settings, refused", "", posted(http.StatusUnprocessableEntity, to("/settings"), "keys", "some", "theme", "pink")},
+	{"credentials, none", "newcomer", at("/settings/credentials")},
+	{"credentials", "", then(at("/settings/credentials"), storeCredential)},
+	{"credentials, refused", "", posted(http.StatusUnprocessableEntity, to("/settings/credentials"), "name", "PATH", "value", "a value that was typed")},
+	{"credential, to be deleted", "", then(at("/settings/credentials"), func(b *tab) {
+		storeCredential(b)
+		b.leaving(func() { b.press(sel("credential-delete")) })
+	})},
 	{"help", "", at("/help")},
 	{"the help dialog", "", then(at("/"), openHelp)},
 	{"the help dialog of a session", "", then(of("waiting_two", ""), openHelp)},
