@@ -16,6 +16,7 @@ import (
 	"holdfast/runner/runbook"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // knownAgents are the programs that speak ACP and are offered if they are on PATH.
@@ -41,6 +42,9 @@ var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 // agents are those that are named with --agent, and those found on PATH.
 func (c *agentFlags) agents(environ []string) ([]*acp.Agent, error) {
+	if slices.Contains(c.AgentEnv, vault.KeyVariable) {
+		return nil, usageError{"--agent-env " + vault.KeyVariable + ": agents can't have the key that credentials are sealed with"}
+	}
 	var out []*acp.Agent
 	taken := []string{runbook.Name}
 	add := func(name string, command []string) {
