@@ -62,8 +62,8 @@ func Parse(text string) (*Key, error) {
 }
 
 // Seal encrypts a value. It opens only with the same words for what it is for.
-func (k *Key) Seal(value string, for_ ...string) []byte {
-	return k.aead.Seal(nil, nil, []byte(value), bind(for_))
+func (k *Key) Seal(value string, purpose ...string) []byte {
+	return k.aead.Seal(nil, nil, []byte(value), bind(purpose))
 }
 
 // ErrSealed says that a value doesn't open: it was sealed with another key or for
@@ -71,8 +71,8 @@ func (k *Key) Seal(value string, for_ ...string) []byte {
 var ErrSealed = errors.New("it doesn't open with this key: it was sealed with another one or for another row, or was damaged")
 
 // Open decrypts what Seal made. Its error is ErrSealed.
-func (k *Key) Open(sealed []byte, for_ ...string) (string, error) {
-	value, err := k.aead.Open(nil, nil, sealed, bind(for_))
+func (k *Key) Open(sealed []byte, purpose ...string) (string, error) {
+	value, err := k.aead.Open(nil, nil, sealed, bind(purpose))
 	if err != nil {
 		return "", ErrSealed
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -29,19 +30,8 @@ func (db *DB) Contains(t testing.TB, text string) bool {
 	}
 	raw := db.SQL(t)
 	for _, table := range tables {
-		rows, err := raw.QueryContext(context.WithoutCancel(t.Context()), "SELECT x::text FROM "+table+" x")
+		found, err := rowContains(t, raw, table, text)
 		if err != nil {
-			t.Fatalf("read %s: %v", table, err)
-		}
-		found := false
-		for rows.Next() {
-			var row string
-			if err := rows.Scan(&row); err != nil {
-				t.Fatal(err)
-			}
-			found = found || strings.Contains(row, text) || strings.Contains(row, hex.EncodeToString([]byte(text)))
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			t.Fatalf("read %s: %v", table, err)
 		}
 		if found {
@@ -49,4 +39,21 @@ func (db *DB) Contains(t testing.TB, text string) bool {
 		}
 	}
 	return false
+}
+
+func rowContains(t testing.TB, raw *sql.DB, table, text string) (found bool, err error) {
+	t.Helper()
+	rows, err := raw.QueryContext(context.WithoutCancel(t.Context()), "SELECT x::text FROM "+table+" x")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var row string
+		if err := rows.Scan(&row); err != nil {
+			return false, err
+		}
+		found = found || strings.Contains(row, text) || strings.Contains(row, hex.EncodeToString([]byte(text)))
+	}
+	return found, rows.Err()
 }

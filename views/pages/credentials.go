@@ -59,7 +59,9 @@ func (c Credential) whose() string {
 	return components.Line(c.Agent, 60)
 }
 
-func (c Credential) deletion() string { return "/settings/credentials/" + url.PathEscape(c.ID) + "/deletion" }
+func (c Credential) deletion() string {
+	return "/settings/credentials/" + url.PathEscape(c.ID) + "/deletion"
+}
 
 func (c Credential) replacement() string {
 	return "/settings/credentials?" + url.Values{"name": {c.Name}, "agent": {c.Agent}}.Encode() + "#store"
