@@ -275,7 +275,14 @@ func TestE2E_AChangedCredentialReachesTheAgent(t *testing.T) {
 		}
 		configured := sum()
 		b.store("MODEL_KEY", "", "the-first-value")
+		if unused := b.visit("/settings/credentials"); strings.Count(unused, "never") < 2 {
+			t.Error("the page says that it was changed, or used, already")
+		}
 		first := sum()
+		b.visit("/settings/credentials")
+		if used := b.doc.Find(`[data-testid="credential-row"] [data-l="Used"]`).Text(); strings.Contains(used, "never") {
+			t.Error("the page doesn't say that it was used")
+		}
 		again := sum()
 		b.store("MODEL_KEY", "fake", "the-second-value")
 		second := sum()
