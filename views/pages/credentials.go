@@ -42,15 +42,6 @@ func (p Credentials) choices() []string {
 	return out
 }
 
-func (p Credentials) problemOf(field string) string {
-	for _, one := range p.Problems {
-		if one.Field == field {
-			return one.Text
-		}
-	}
-	return ""
-}
-
 // whose names the agents that get one.
 func (c Credential) whose() string {
 	if c.Agent == "" {
