@@ -69,20 +69,27 @@ func (c *Cleaner) Learn(secrets ...string) {
 // begins before that place and ends behind it.
 func (c *Cleaner) Undecided(text string) int {
 	secrets := c.known.Load().secrets
+	first := SecretStart(text, secrets)
+	for moved := true; moved; { // one that ends behind that place is masked with what follows
+		moved = false
+		for _, s := range secrets {
+			if at := across(text, s, first); at >= 0 {
+				first, moved = at, true
+			}
+		}
+	}
+	return first
+}
+
+// SecretStart gives where the longest end of a text starts that begins a secret; the
+// text's length if none does.
+func SecretStart(text string, secrets []string) int {
 	first := len(text)
 	for _, s := range secrets {
 		for n := min(len(s)-1, len(text)); n > len(text)-first; n-- {
 			if s[n-1] == text[len(text)-1] && strings.HasSuffix(text, s[:n]) {
 				first = len(text) - n
 				break
-			}
-		}
-	}
-	for moved := true; moved; { // one that ends behind that place is masked with what follows
-		moved = false
-		for _, s := range secrets {
-			if at := across(text, s, first); at >= 0 {
-				first, moved = at, true
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func checkName(name string) string {
 	switch {
 	case name == "":
 		return "Name the variable that the agent reads, such as ANTHROPIC_API_KEY."
-	case !variable(name):
+	case !journal.VariableName(name) || len(name) > maxName:
 		return "A variable's name has letters without accents, digits and _, begins with no digit, and has at most 100 characters."
 	case slices.Contains(kept, name):
 		return name + " decides how an agent and what it starts are run, so a credential can't take its place."
@@ -52,16 +52,6 @@ func checkName(name string) string {
 		}
 	}
 	return ""
-}
-
-func variable(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxName
 }
 
 func checkValue(value string) string {

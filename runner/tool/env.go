@@ -97,19 +97,9 @@ func commandEnv(env []string, callID string, n int) []string {
 	kept := make([]string, 0, len(env)+2)
 	for _, entry := range env {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && variableName(name) && name != callVariable && name != dispatchVariable && name != gateVariable {
+		if ok && journal.VariableName(name) && name != callVariable && name != dispatchVariable && name != gateVariable {
 			kept = append(kept, entry)
 		}
 	}
 	return append(kept, callVariable+"="+callID, dispatchVariable+"="+strconv.Itoa(n))
-}
-
-func variableName(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
 }
