@@ -30,6 +30,7 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	}{
 		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "javascript:alert(1)"}},
 		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "holdfast.example"}},
+		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "PATH,HOLDFAST_KEY"}},
 		{exitUsage, []string{"user", "add", "c@b.example", "--public-url", "https://"}},
 		{exitUsage, []string{"user", "link", "a@b.example", "--public-url", "https://u:p@x/"}},
 		{exitUsage, []string{"token", "new", "a@b.example", "--name", " "}},

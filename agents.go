@@ -17,6 +17,7 @@ import (
 	"holdfast/runner/runbook"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // knownAgents are the programs that speak ACP and are offered if they are on PATH.
@@ -49,6 +50,9 @@ var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 // agents are those that are named with --agent, and those found on PATH.
 func (c *agentFlags) agents(environ []string) ([]offeredAgent, error) {
+	if slices.Contains(c.AgentEnv, vault.KeyVariable) {
+		return nil, usageError{"--agent-env " + vault.KeyVariable + ": agents can't have the key that credentials are sealed with"}
+	}
 	var out []offeredAgent
 	taken := []string{runbook.Name}
 	add := func(name, from string, command []string) {
@@ -143,14 +147,17 @@ func (sv *server) agentPrograms() []handlers.AgentProgram {
 }
 
 // lookAt starts an agent of this server for one of its owners, and says what was found.
-func (sv *server) lookAt(ctx context.Context, name, _ string) ([]store.Finding, error) {
+func (sv *server) lookAt(ctx context.Context, name, ownerID string) ([]store.Finding, error) {
 	i := slices.IndexFunc(sv.offered, func(a offeredAgent) bool { return a.Name() == name })
 	if i < 0 {
 		return nil, fmt.Errorf("this server has no agent %q", name)
 	}
-	// An owner's own environment for the agent goes in as the last arguments.
-	found, _, err := checkAgent(ctx, sv.offered[i].Agent)
-	clean := journal.NewCleaner(sv.secrets)
+	given, err := sv.vault.ForOwner(ctx, ownerID, name)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := checkAgent(ctx, sv.offered[i].Agent, given.Env...)
+	clean := journal.NewCleaner(slices.Concat(sv.secrets, given.Secrets))
 	for i := range found {
 		found[i].Found, found[i].Do = clean.Text(found[i].Found), clean.Text(found[i].Do)
 	}

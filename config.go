@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // defaultConfig is read from the current folder if it is there.
@@ -25,6 +26,7 @@ const defaultConfig = "holdfast.toml"
 type common struct {
 	Database  string `help:"The journal: a SQLite file, or postgres://… (default: holdfast.db in the state folder)." env:"HOLDFAST_DATABASE" placeholder:"PATH|URL"`
 	State     string `help:"The state folder: locks, shims and, unless --database says otherwise, the journal (default: $$XDG_STATE_HOME/holdfast)." env:"HOLDFAST_STATE" placeholder:"DIR"`
+	KeyFile   string `help:"The file with the key that credentials are sealed with; made when the first is stored (default: key in the state folder). HOLDFAST_KEY may hold the key itself instead." env:"HOLDFAST_KEY_FILE" name:"key-file" placeholder:"FILE"`
 	Config    string `help:"A TOML file with flags as keys (default: holdfast.toml in the current folder, if it is there)." env:"HOLDFAST_CONFIG" placeholder:"FILE"`
 	LogFormat string `help:"Format of the logs on standard error." enum:"text,json" default:"text" env:"HOLDFAST_LOG_FORMAT"`
 	LogLevel  string `help:"Least severe level that is logged." enum:"debug,info,warn,error" default:"info" env:"HOLDFAST_LOG_LEVEL"`
@@ -56,6 +58,18 @@ func (c *common) databaseURL() (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, "holdfast.db"), nil
+}
+
+// keySource is where the key of credentials is. The key itself is in no flag: command
+// lines can be read by others.
+func (c *common) keySource() (vault.Source, error) {
+	s := vault.Source{File: c.KeyFile, Env: os.Getenv(vault.KeyVariable)}
+	if s.File != "" {
+		return s, nil
+	}
+	dir, err := c.stateDir()
+	s.File = filepath.Join(dir, "key")
+	return s, err
 }
 
 func (c *common) logger(w io.Writer) *slog.Logger {

@@ -21,6 +21,7 @@ import (
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 	"holdfast/views/components"
 )
 
@@ -55,6 +56,11 @@ func (*doctorAllCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams
 	d := store.Diagnose(ctx, database, dir, func(call *journal.Call) (store.ShimSeen, error) { return seeShim(shimsIn(dir), call) })
 	found := append(d.Findings, c.signIn(d)...)
 	found = append(found, c.spaces(d)...)
+	keys, err := g.credentials(d)
+	if err != nil {
+		return err
+	}
+	found = append(found, keys...)
 	found = append(found, checkRunbook()...)
 	found = append(found, checkPrograms(agents)...)
 	for _, note := range tool.Degraded() {
@@ -114,6 +120,31 @@ func (c *doctorCmd) signIn(d *store.Diagnosis) []store.Finding {
 		users.Health, users.Do = store.Warning, "run holdfast user add EMAIL: nobody can sign in"
 	}
 	return append(out, users)
+}
+
+// credentials checks that the key fits what is stored.
+func (c *common) credentials(d *store.Diagnosis) ([]store.Finding, error) {
+	source, err := c.keySource()
+	if err != nil || !d.Read {
+		return nil, err
+	}
+	f := store.Finding{Check: "credentials", Health: store.Healthy}
+	fit, err := vault.Fits(source, d.KeyID, d.Sealed)
+	switch {
+	case err != nil:
+		f.Health, f.Found = store.Wrong, err.Error()
+		f.Do = "bring the key of the server that stored them, by --key-file or " + vault.KeyVariable + "; if it is gone: holdfast credential forget"
+	case d.KeyID == "" && fit.KeyID == "":
+		f.Found = "none was ever stored; the first makes the key, in " + source.File
+	case d.KeyID == "":
+		f.Found = "none is stored; the key " + fit.KeyID + " is ready, in " + source.Where()
+	case len(fit.Spoilt) > 0:
+		f.Health, f.Found = store.Wrong, "these don't open, although the key is the right one: "+strings.Join(fit.Spoilt, ", ")
+		f.Do = "have their owners store them again: their rows were changed or damaged"
+	default:
+		f.Found = fmt.Sprintf("%s open with the key %s, in %s", components.Plural(len(d.Sealed), "stored value"), fit.KeyID, source.Where())
+	}
+	return []store.Finding{f}, nil
 }
 
 // address checks how browsers reach the server.
@@ -202,12 +233,37 @@ func checkRunbook() []store.Finding {
 	return out
 }
 
+// credentials are what the user named has stored for the agent.
+func (a *doctorAgentCmd) credentials(ctx context.Context, g *common, s streams) (env []string, err error) {
+	if a.User == "" {
+		return nil, nil
+	}
+	source, err := g.keySource()
+	if err != nil {
+		return nil, err
+	}
+	return env, with(ctx, g, s, func(st *store.Store) error {
+		user, err := st.UserByEmail(ctx, strings.ToLower(a.User))
+		if err != nil {
+			return g.notFound(err, "user "+a.User, listUsers)
+		}
+		k, err := vault.Open(ctx, st, source)
+		if err != nil {
+			return err
+		}
+		given, err := k.ForOwner(ctx, user.ID, a.Name)
+		env = given.Env
+		return err
+	})
+}
+
 type doctorAgentCmd struct {
 	Name string `arg:"" help:"The agent's name, as the server prints it at its start."`
+	User string `help:"Give it the credentials that this user has stored, too." placeholder:"EMAIL"`
 }
 
 // Run checks one agent. Others than the runbook are started, and asked no model call.
-func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error {
+func (a *doctorAgentCmd) Run(ctx context.Context, g *common, c *doctorCmd, s streams) error {
 	if a.Name == runbook.Name {
 		return showFindings(s, checkRunbook())
 	}
@@ -218,7 +274,11 @@ func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error
 	names := []string{runbook.Name}
 	for _, one := range agents {
 		if one.Name() == a.Name {
-			return a.check(ctx, one.Agent, s)
+			extra, err := a.credentials(ctx, g, s)
+			if err != nil {
+				return err
+			}
+			return a.check(ctx, one.Agent, extra, s)
 		}
 		names = append(names, one.Name())
 	}
@@ -227,10 +287,10 @@ func (a *doctorAgentCmd) Run(ctx context.Context, c *doctorCmd, s streams) error
 
 // check looks at an agent that is started. A signal ends the look, and all that was
 // started for it.
-func (a *doctorAgentCmd) check(ctx context.Context, one *acp.Agent, s streams) error {
+func (a *doctorAgentCmd) check(ctx context.Context, one *acp.Agent, extra []string, s streams) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	found, _, err := checkAgent(ctx, one)
+	found, _, err := checkAgent(ctx, one, extra...)
 	if err != nil {
 		return err
 	}

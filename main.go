@@ -15,6 +15,7 @@ import (
 
 	"holdfast/runner/shim"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // Exit codes (docs/operations.md).
@@ -53,6 +54,7 @@ type cli struct {
 	Migrate migrateCmd       `cmd:"" help:"Bring the database up to date and leave."`
 	User    userCmd          `cmd:"" help:"Add, list and disable users, and make sign-in links."`
 	Token   tokenCmd         `cmd:"" help:"Make, list and revoke API tokens."`
+	Creds   credentialCmd    `cmd:"" name:"credential" help:"Look after the credentials that people store for their agents."`
 	Verify  verifyCmd        `cmd:"" help:"Check a journal, read-only, also while it is served."`
 	Doctor  doctorCmd        `cmd:"" help:"Check what a server rests on; writes nothing."`
 	Export  exportCmd        `cmd:"" help:"Write a whole session as JSON or Markdown."`
@@ -124,8 +126,9 @@ func report(s streams, err error) int {
 	}
 	var usage usageError
 	var held *store.HeldError
+	var key *vault.KeyError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &key):
 		return exitUsage
 	case errors.As(err, &held):
 		return exitHeld

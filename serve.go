@@ -22,6 +22,7 @@ import (
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 type serveCmd struct {
@@ -72,6 +73,7 @@ type server struct {
 	runner *runner.Runner
 	web    *handlers.Server
 	ln     net.Listener
+	vault  *vault.Keeper
 	spaces runner.Workspaces
 	agents []string // their names
 
@@ -165,6 +167,9 @@ func (sv *server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := sv.openVault(ctx); err != nil {
+		return err
+	}
 	if err := sv.checkAddress(ctx); err != nil {
 		return err
 	}
@@ -174,7 +179,7 @@ func (sv *server) open(ctx context.Context) error {
 	}
 	sv.web = handlers.New(handlers.Options{
 		Store: sv.store, Logger: sv.log, PublicURL: sv.cmd.PublicURL, Prepare: sv.spaces.Prepare,
-		Rate: sv.cmd.Rate, Burst: sv.cmd.Burst, Version: buildVersion(), Notices: tool.Degraded(),
+		Vault: sv.vault, Rate: sv.cmd.Rate, Burst: sv.cmd.Burst, Version: buildVersion(), Notices: tool.Degraded(),
 		WorkerID: sv.worker, Agents: sv.agentPrograms, LookAt: sv.lookAt,
 	})
 	var lc net.ListenConfig
@@ -183,6 +188,26 @@ func (sv *server) open(ctx context.Context) error {
 			return fmt.Errorf("%s is taken by another process; choose another address, such as --addr 127.0.0.1:8081", sv.cmd.Addr)
 		}
 		return err
+	}
+	return nil
+}
+
+// openVault opens the credentials before anything is journalled that could hold one.
+func (sv *server) openVault(ctx context.Context) error {
+	source, err := sv.c.keySource()
+	if err != nil {
+		return err
+	}
+	sv.vault, err = vault.Open(ctx, sv.store, source)
+	var key *vault.KeyError
+	if errors.As(err, &key) {
+		return fmt.Errorf("the server was not started: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, spoilt := range sv.vault.Spoilt() {
+		sv.log.Warn("a credential can't be opened", slog.Any("error", spoilt))
 	}
 	return nil
 }
@@ -229,7 +254,7 @@ func (sv *server) makeRunner(secrets []string) error {
 		Store: sv.store, Logger: sv.log, WorkerID: sv.worker, StateFolderID: sv.folder, Workspaces: spaces,
 		Agents: agents, AgentIdle: sv.cmd.AgentIdle, MaxRunning: sv.cmd.MaxRunning, Lease: sv.cmd.Lease, Renew: sv.cmd.Renew, Sweep: sv.cmd.Sweep,
 		Shims: sv.shims, StopCommands: sv.cmd.Stop, Orphan: sv.cmd.Orphan, MaxOutput: sv.cmd.MaxOutput,
-		Secrets: secrets, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
+		Secrets: secrets, Credentials: sv.vault, Env: tool.BaseEnv(os.Environ()), Version: buildVersion(),
 	})
 	return err
 }

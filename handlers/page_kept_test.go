@@ -68,10 +68,15 @@ func refusals(th things, limited, plain string) map[string][]refusal {
 		"/logout":                      nil, // a button
 		"/settings":                    nil, // choices
 		"/settings/agents/:name/probe": nil, // a button
-		"/sessions/:id/interruption":   nil, // buttons
-		"/sessions/:id/archive":        nil, // a button
-		"/sessions/:id/seen":           nil, // sent by a script
-		"/prompts/:id/withdrawal":      nil, // a button
+		"/settings/credentials": {
+			{"/settings/credentials", "a name that isn't one", 422, vals("name", "NO-NAME", "agent", "", "value", "long-enough", "idempotency_key", newKey()), []string{"name"}},
+			{"/settings/credentials", "a short value", 422, vals("name", "A_KEY", "value", "short", "idempotency_key", newKey()), []string{"name"}},
+		},
+		"/settings/credentials/:id/deletion": nil, // a button
+		"/sessions/:id/interruption":         nil, // buttons
+		"/sessions/:id/archive":              nil, // a button
+		"/sessions/:id/seen":                 nil, // sent by a script
+		"/prompts/:id/withdrawal":            nil, // a button
 	}
 }
 

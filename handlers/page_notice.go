@@ -26,6 +26,8 @@ const (
 	noticeKept      notice = "kept"
 	noticeSaved     notice = "saved"
 	noticeNotYours  notice = "not-yours"
+	noticeStored    notice = "stored"
+	noticeDeleted   notice = "deleted"
 )
 
 var noticeWords = map[notice]string{

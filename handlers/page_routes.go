@@ -3,7 +3,7 @@ package handlers
 // pageRoutes are the routes for people. Pages take a sign-in by cookie only.
 func (s *Server) pageRoutes() []route {
 	s.renderError = s.showFailure
-	return []route{
+	return append(s.credentialRoutes(), []route{
 		{get, "/static/:name", public, read, showAsset},
 		{get, "/setup", public, read, s.showSetup},
 		{post, "/setup", public, read, s.createFirstUser},
@@ -44,5 +44,5 @@ func (s *Server) pageRoutes() []route {
 		{post, "/attempts/:id/resolution", owner, all, s.submitAttemptResolution},
 		{get, "/calls/:id", owner, read, s.showCall},
 		{get, "/calls/:id/output", owner, read, s.showOutput},
-	}
+	}...)
 }

@@ -13,11 +13,12 @@ import (
 	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
+	"holdfast/vault"
 )
 
 // things are ids of everything that one owner has.
 type things struct {
-	session, prompt, request, call, attempt, key string
+	session, prompt, request, call, attempt, credential, key string
 }
 
 func (w *world) things(t *testing.T, p person) things {
@@ -31,6 +32,10 @@ func (w *world) things(t *testing.T, p person) things {
 	th.prompt = storetest.MustPrompt(t, w.store, p.user.ID, r.Session, "a private plan", journal.Queue).ID
 	other := w.run(t, p)
 	_, th.request = other.MustAsk(t, w.store)
+	var err error
+	if th.credential, err = w.srv.opts.Vault.Put(t.Context(), p.user.ID, vault.New{Name: "A_KEY_OF_ALICE", Value: "a-value-of-alice", Key: "k1"}); err != nil {
+		t.Fatal(err)
+	}
 	th.key = "the-key-of-alice"
 	if _, err := w.store.SubmitPrompt(t.Context(), p.user.ID, other.Session, th.key, store.PromptInput{Text: "x", Delivery: journal.Queue}); err != nil {
 		t.Fatal(err)
@@ -46,6 +51,7 @@ func (th things) fill(path string) string {
 		{"/permissions/:id", th.request},
 		{"/calls/:id", th.call},
 		{"/attempts/:id", th.attempt},
+		{"/credentials/:id", th.credential},
 	} {
 		path = strings.Replace(path, kind.at, strings.Replace(kind.at, ":id", kind.id, 1), 1)
 	}
@@ -164,12 +170,12 @@ func (w *world) checkForeign(t *testing.T, r route, th things, api bool, sign op
 			if a.status != http.StatusNotFound {
 				t.Errorf("%s of another owner: got %d %s, want 404", name, a.status, a.body)
 			}
-			none := w.do(t, r.method, things{"ses_0", "inp_0", "per_0", "call_0", "att_0", "none"}.fill(r.path), append(body, sign)...)
+			none := w.do(t, r.method, things{"ses_0", "inp_0", "per_0", "call_0", "att_0", "crd_0", "none"}.fill(r.path), append(body, sign)...)
 			if a.status != none.status || api && string(problemOf(a)) != string(problemOf(none)) {
 				t.Errorf("%s of another owner: %s\ndiffers from nobody's: %s", name, problemOf(a), problemOf(none))
 			}
 		}
-		for _, secret := range []string{th.session, th.prompt, th.request, th.call, "a private plan"} {
+		for _, secret := range []string{th.session, th.prompt, th.request, th.call, th.credential, "A_KEY_OF_ALICE", "a-value-of-alice", "a private plan"} {
 			if strings.Contains(string(a.body), secret) {
 				t.Errorf("%s shows %q to another owner", name, secret)
 			}
@@ -198,7 +204,7 @@ func TestTokenScopes(t *testing.T) {
 				}
 				person := strings.HasSuffix(r.path, "/decision") || strings.HasSuffix(r.path, "/resolution")
 				may := scope == store.ScopeAll || r.method == get || (scope == store.ScopePrompt && !person)
-				th := things{"ses_0", "inp_0", "per_0", "call_0", "att_0", "none"}
+				th := things{"ses_0", "inp_0", "per_0", "call_0", "att_0", "crd_0", "none"}
 				a := w.do(t, r.method, th.fill(r.path), append(plausible(r), bearer(secret))...)
 				if may == (a.status == http.StatusForbidden) {
 					t.Errorf("%s %s with a token for %s: got %d %s, allowed should be %v", r.method, r.path, scope, a.status, a.body, may)

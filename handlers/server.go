@@ -20,6 +20,7 @@ import (
 
 	"holdfast/journal"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // Bounds of what a connection may take.
@@ -39,8 +40,9 @@ type Options struct {
 	PublicURL string // as browsers see it; "": Origin is compared with Host
 	// Prepare checks a folder for a new session and marks it (WSP-1). Its error is a *journal.Error.
 	Prepare   func(ctx context.Context, path string) (realPath, markerID string, err error)
-	Rate      float64 // submissions a second for an owner (ADM-10); 0: 50
-	Burst     int     // 0: 200
+	Vault     *vault.Keeper // of the credentials; nil: none can be stored
+	Rate      float64       // submissions a second for an owner (ADM-10); 0: 50
+	Burst     int           // 0: 200
 	Version   string
 	Notices   []string      // what degrades on this platform
 	StreamMax time.Duration // a stream ends after this, and its reader resumes; 0: 10 min

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
+	"holdfast/vault"
 )
 
 func TestMain(m *testing.M) {
@@ -89,9 +91,22 @@ func newWorld(t *testing.T, db *storetest.DB, with ...func(*Options)) *world {
 	for _, f := range with {
 		f(&o)
 	}
+	if o.Vault == nil {
+		o.Vault = w.vault(t, o.Store)
+	}
 	w.srv = New(o)
 	w.alice, w.mallory = w.person(t), w.person(t)
 	return w
+}
+
+// vault keeps the credentials of a store, with a key of its own.
+func (w *world) vault(t *testing.T, s *store.Store) *vault.Keeper {
+	t.Helper()
+	k, err := vault.Open(t.Context(), s, vault.Source{File: filepath.Join(t.TempDir(), "key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func (w *world) person(t *testing.T) person {

@@ -411,9 +411,16 @@ type (
 	// AgentStarted says that a process of the session's agent is about to begin, with
 	// the facts by which it is found again (COO-7). It is committed before it does.
 	AgentStarted struct {
-		ProcessID     string   `json:"process_id"`
-		StateFolderID string   `json:"state_folder_id"` // that keeps it
-		Process       *Process `json:"process"`
+		ProcessID     string          `json:"process_id"`
+		StateFolderID string          `json:"state_folder_id"` // that keeps it
+		Process       *Process        `json:"process"`
+		Credentials   []CredentialUse `json:"credentials,omitempty"` // that it has in its environment
+	}
+	// CredentialUse names a credential, and by its id which of its values: another value
+	// has another id. The value itself is never in the journal (OWN-3).
+	CredentialUse struct {
+		Name string `json:"name"`
+		ID   string `json:"id"`
 	}
 	// AgentOpened is what an agent's process has said of itself, and the agent's own
 	// session, as soon as it is learnt (REC-12).

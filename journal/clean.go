@@ -6,38 +6,111 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
 // Hidden stands where a secret stood.
 const Hidden = "[hidden]"
 
+// ShortestSecret is the length, in characters, from which a value is masked: shorter
+// ones would hide ordinary words.
+const ShortestSecret = 8
+
 // Cleaner is the one function through which everything enters the journal
 // (JRN-8): valid UTF-8, no NUL, no known secret (OWN-3). It is safe for use by
-// several goroutines.
+// several goroutines, also while it learns.
 type Cleaner struct {
+	learning sync.Mutex
+	known    atomic.Pointer[known] // never changed, but replaced
+}
+
+// known are the secrets of a cleaner at one time, the longest first.
+type known struct {
 	secrets []string
 	encoded [][]byte // the same as they stand in JSON
 }
 
 // NewCleaner knows the secrets that must not be journalled.
 func NewCleaner(secrets []string) *Cleaner {
-	c := &Cleaner{secrets: slices.Clone(secrets)}
-	c.secrets = slices.DeleteFunc(c.secrets, func(s string) bool { return s == "" })
-	slices.SortFunc(c.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, s := range c.secrets {
-		if b, err := Encode(s); err == nil {
-			c.encoded = append(c.encoded, b[1:len(b)-1])
+	c := &Cleaner{}
+	c.known.Store(&known{})
+	c.Learn(secrets...)
+	return c
+}
+
+// Learn adds secrets. What is cleaned from now on, by whomever, lacks them; nothing
+// is ever unlearnt.
+func (c *Cleaner) Learn(secrets ...string) {
+	c.learning.Lock()
+	defer c.learning.Unlock()
+	was := c.known.Load()
+	next := &known{secrets: slices.Clone(was.secrets)}
+	for _, s := range secrets {
+		if s != "" && !slices.Contains(next.secrets, s) {
+			next.secrets = append(next.secrets, s)
 		}
 	}
-	return c
+	if len(next.secrets) == len(was.secrets) {
+		return
+	}
+	slices.SortStableFunc(next.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, s := range next.secrets {
+		if b, err := Encode(s); err == nil {
+			next.encoded = append(next.encoded, b[1:len(b)-1])
+		}
+	}
+	c.known.Store(next)
+}
+
+// Undecided tells from where on the end of a text may be the start of a secret whose
+// rest is to come; the text's length if it can't. No secret that the text holds whole
+// begins before that place and ends behind it.
+func (c *Cleaner) Undecided(text string) int {
+	secrets := c.known.Load().secrets
+	first := SecretStart(text, secrets)
+	for moved := true; moved; { // one that ends behind that place is masked with what follows
+		moved = false
+		for _, s := range secrets {
+			if at := across(text, s, first); at >= 0 {
+				first, moved = at, true
+			}
+		}
+	}
+	return first
+}
+
+// SecretStart gives where the longest end of a text starts that begins a secret; the
+// text's length if none does.
+func SecretStart(text string, secrets []string) int {
+	first := len(text)
+	for _, s := range secrets {
+		for n := min(len(s)-1, len(text)); n > len(text)-first; n-- {
+			if s[n-1] == text[len(text)-1] && strings.HasSuffix(text, s[:n]) {
+				first = len(text) - n
+				break
+			}
+		}
+	}
+	return first
+}
+
+// across gives where the first occurrence of a secret begins that begins before a
+// place in a text and ends behind it; -1: there is none.
+func across(text, secret string, place int) int {
+	from, to := max(0, place-len(secret)+1), min(len(text), place+len(secret)-1)
+	if at := strings.Index(text[from:max(from, to)], secret); at >= 0 {
+		return from + at
+	}
+	return -1
 }
 
 // Text cleans one text.
 func (c *Cleaner) Text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.ReplaceAll(s, "\x00", "")
-	for _, secret := range c.secrets {
+	for _, secret := range c.known.Load().secrets {
 		s = strings.ReplaceAll(s, secret, Hidden)
 	}
 	return s
@@ -45,7 +118,7 @@ func (c *Cleaner) Text(s string) string {
 
 // Bytes masks what isn't text and leaves its other bytes alone.
 func (c *Cleaner) Bytes(s string) string {
-	for _, secret := range c.secrets {
+	for _, secret := range c.known.Load().secrets {
 		s = strings.ReplaceAll(s, secret, Hidden)
 	}
 	return s
@@ -57,12 +130,13 @@ func (c *Cleaner) JSON(b []byte) ([]byte, error) {
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
 	}
+	known := c.known.Load()
 	dirty := bytes.Contains(b, []byte(`\u0000`))
-	for _, s := range c.encoded {
+	for _, s := range known.encoded {
 		dirty = dirty || bytes.Contains(b, s)
 	}
 	// What somebody else encoded (a tool's input) may spell a secret in other escapes.
-	if len(c.secrets) > 0 {
+	if len(known.secrets) > 0 {
 		dirty = dirty || bytes.Contains(b, []byte(`\u`)) || bytes.Contains(b, []byte(`\/`))
 	}
 	if !dirty {
@@ -102,4 +176,21 @@ func (c *Cleaner) value(v any) (clean any, changed bool) {
 		return out, changed
 	}
 	return v, false
+}
+
+// Forms are the spellings of a secret that are masked in a stream of bytes: as it is,
+// and as it stands in JSON, which agents speak.
+func Forms(value string) []string {
+	out := []string{value}
+	encoded, err := Encode(value)
+	if err != nil {
+		return out
+	}
+	in := string(encoded[1 : len(encoded)-1])
+	for _, form := range []string{in, strings.ReplaceAll(in, "/", `\/`)} {
+		if form != out[len(out)-1] && form != value {
+			out = append(out, form)
+		}
+	}
+	return out
 }

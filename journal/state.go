@@ -127,11 +127,12 @@ func (c OpenCall) isAdopted() bool { return c.Adopted != "" }
 
 // AgentProcess is a process of the session's agent that hasn't ended as far as is known.
 type AgentProcess struct {
-	ID        string `json:"id"`
-	Folder    string `json:"folder"`               // the state folder that keeps it
-	Opened    bool   `json:"opened,omitempty"`     // the agent's own session is open in it
-	Resumes   bool   `json:"resumes,omitempty"`    // it can go on with that session in another process
-	AdoptedAt int64  `json:"adopted_at,omitempty"` // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
+	ID          string   `json:"id"`
+	Folder      string   `json:"folder"`                // the state folder that keeps it
+	Opened      bool     `json:"opened,omitempty"`      // the agent's own session is open in it
+	Resumes     bool     `json:"resumes,omitempty"`     // it can go on with that session in another process
+	Credentials []string `json:"credentials,omitempty"` // ids of those that it was started with, in the order of their names
+	AdoptedAt   int64    `json:"adopted_at,omitempty"`  // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
 }
 
 func (p *AgentProcess) isAdopted() bool { return p != nil && p.AdoptedAt > 0 }

@@ -185,6 +185,9 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.Usage.CostUSD += b.Usage.CostUSD
 	case *AgentStarted:
 		s.Process = &AgentProcess{ID: b.ProcessID, Folder: b.StateFolderID}
+		for _, c := range b.Credentials {
+			s.Process.Credentials = append(s.Process.Credentials, c.ID)
+		}
 	case *AgentOpened:
 		s.AgentSession = b.AgentSessionID
 		if s.Process != nil && s.Process.ID == b.ProcessID {

@@ -103,6 +103,60 @@ hear; think hm; text one; text ' and'; think ah; text two; stop 3; read -r l`)
 	})
 }
 
+// A secret that an agent says letter by letter is masked in the pieces, too: what may
+// be its start waits for its rest, over a restart, and for nothing else. What the agent
+// asks or does next ends the wait.
+//
+// proves OWN-3 JRN-8 JRN-5
+func TestACP_SpellsASecret(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const secret = "s3cr3t-spelt"
+		s.Mask(secret)
+		_, with := scripted(t, `spell() { for c in "$@"; do text "$c"; done; }
+out() { say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"'$1'","content":[{"type":"content","content":{"type":"text","text":"'"$2"'"}}]}'; }
+hear; text 'it is '; spell s 3 c r 3 t; echo up > up; read -r x < gate
+spell - s p e l t; text ', '; spell s 3 c r 3; text 'x, s3cr3t-spel'
+say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"look","kind":"read","status":"in_progress"}'
+out in_progress 'a s3cr'; out in_progress 'a s3cr3t-sp'; out in_progress 'a s3cr3t-spelt b s'; out completed 'a s3cr3t-spelt b s3c'
+text 't, s3'; stop 3; read -r l`)
+		b := setup(t, s, with, brief)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		r := b.start()
+		id := b.session("Say it", byFake)
+		awaitLine(t, up)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		r.Stop()
+		b.next()
+		b.untilKind(id, journal.KindStepRecovered, 1)
+		open(t, gate)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		streamed, output := "", ""
+		var whole []string
+		for _, ev := range storetest.Events(t, s, id) {
+			body, err := ev.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch m := body.(type) {
+			case *journal.MessageDelta:
+				streamed += m.Text.S
+			case *journal.MessageCompleted:
+				whole = append(whole, m.Text.S)
+			case *journal.CallOutput:
+				output += m.Text.S
+			}
+		}
+		const first = "it is [hidden], s3cr3x, s3cr3t-spel"
+		if streamed != first+"t, s3" || strings.Join(whole, "|") != first+"|t, s3" {
+			t.Errorf("it said %q, and whole %q", streamed, whole)
+		}
+		if output != "a [hidden] b s3c" {
+			t.Errorf("its tool put out %q", output)
+		}
+	})
+}
+
 // A restart in the middle of a text interrupts nothing: the text goes on, and the
 // prompt isn't sent again.
 //

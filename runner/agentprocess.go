@@ -13,6 +13,7 @@ import (
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // wholeOutput keeps all that an agent's process writes: it is a protocol, of which
@@ -128,9 +129,51 @@ func endedBy(processID string, e *shim.Exit) *journal.AgentEnded {
 	return b
 }
 
+// credentials are what the session's agent gets in its environment, and what is masked
+// in all that a process of it says. They are masked in the journal from here on.
+func (t *Turn) credentials(ctx context.Context) (vault.Given, error) {
+	if t.r.o.Credentials == nil {
+		return vault.Given{}, nil
+	}
+	given, err := t.r.o.Credentials.ForSession(context.WithoutCancel(ctx), t.run.session, t.fold.State.Agent)
+	if err != nil {
+		return given, fmt.Errorf("its credentials can't be given to it: %w", err)
+	}
+	return given, nil
+}
+
+// masks are the values that are masked in the output of a command: the server's, and
+// the credentials of the session's owner, which it isn't given but may find.
+func (t *Turn) masks() []string {
+	o := &t.r.o
+	if o.Credentials == nil {
+		return o.Secrets
+	}
+	values, err := o.Credentials.Secrets(context.WithoutCancel(t.run.ctx), t.run.session)
+	if err != nil { // the journal masks them all the same, piece by piece
+		t.r.log.Warn("look for what is to be masked in a command's output", slog.String("session", t.run.session), slog.Any("error", err))
+	}
+	return slices.Concat(o.Secrets, values)
+}
+
+// Outdated reports whether the process that the journal knows of was started with other
+// credentials than it would get now.
+func (t *Turn) Outdated(ctx context.Context) (bool, error) {
+	p := t.fold.State.Process
+	if p == nil {
+		return false, nil
+	}
+	given, err := t.credentials(ctx)
+	return err == nil && !slices.Equal(p.Credentials, given.IDs), err
+}
+
 // startProcess starts one. Its facts are committed before it begins, with what it is told first.
 func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byte) (*Process, error) {
 	if err := t.run.trust.wait(t.run.ctx); err != nil {
+		return nil, err
+	}
+	given, err := t.credentials(ctx)
+	if err != nil {
 		return nil, err
 	}
 	id := processName(store.NewID("prc"))
@@ -141,8 +184,8 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 	}
 	child, err := o.Shims.Prepare(ctx, shim.Spec{
 		Spec: tool.Spec{
-			CallID: id.CallID, N: id.N, Interp: []string{"sh", "-eu"}, Script: spec.Script, Dir: t.fold.State.Workspace, Env: spec.Env,
-			MaxOutput: wholeOutput, Secrets: o.Secrets, Vital: true,
+			CallID: id.CallID, N: id.N, Interp: []string{"sh", "-eu"}, Script: spec.Script, Dir: t.fold.State.Workspace, Env: tool.WithEnv(spec.Env, given.Env),
+			MaxOutput: wholeOutput, Secrets: slices.Concat(o.Secrets, given.Secrets), Vital: true,
 		},
 		Stdin: true, Orphan: o.Orphan,
 	})
@@ -151,9 +194,13 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 		return nil, causeOr(ctx, fmt.Errorf("start the agent's process: %w", err))
 	}
 	facts := journal.Process(child.Process())
+	started := &journal.AgentStarted{ProcessID: id.CallID, StateFolderID: o.StateFolderID, Process: &facts}
+	for i, name := range given.Names {
+		started.Credentials = append(started.Credentials, journal.CredentialUse{Name: name, ID: given.IDs[i]})
+	}
 	p := &Process{t: t, id: id, child: child, letGo: letGo}
 	err = p.commit(ctx, store.Append{
-		Drafts: []journal.Draft{draft(journal.Server(), &journal.AgentStarted{ProcessID: id.CallID, StateFolderID: o.StateFolderID, Process: &facts})},
+		Drafts: []journal.Draft{draft(journal.Server(), started)},
 	}, store.AgentIO{Begins: o.StateFolderID, Frames: first})
 	if err != nil {
 		child.Abandon()
@@ -164,12 +211,23 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 	if err := child.Go(); err != nil { // whether it has begun, its record tells
 		t.r.log.Warn("start an agent", slog.String("session", t.run.session), slog.Any("error", err))
 	}
+	t.noteUse(ctx, given)
 	p.follow()
 	if err := p.deliver(ctx); err != nil { // it is there all the same, and told by whoever comes
 		p.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// noteUse lets the list of credentials tell that they were used: for the eye only.
+func (t *Turn) noteUse(ctx context.Context, given vault.Given) {
+	if len(given.IDs) == 0 {
+		return
+	}
+	if err := t.r.o.Credentials.Started(context.WithoutCancel(ctx), given); err != nil {
+		t.r.log.Warn("note that credentials were used", slog.String("session", t.run.session), slog.Any("error", err))
+	}
 }
 
 // ID names the process in the journal.

@@ -102,6 +102,23 @@ func (t *Turn) Summary(ctx context.Context) (string, error) {
 	return t.r.store.Summary(context.WithoutCancel(ctx), t.run.session, t.fold.State.AnewSeq)
 }
 
+// Masked is a text without the secrets that are known, as the journal will have it.
+func (t *Turn) Masked(text string) string { return t.r.store.Cleaner().Text(text) }
+
+// MaskedJSON is a line of JSON without the secrets that are known, in whatever escapes
+// they stand; what isn't JSON stays as it is.
+func (t *Turn) MaskedJSON(line []byte) []byte {
+	masked, err := t.r.store.Cleaner().JSON(line)
+	if err != nil {
+		return line
+	}
+	return masked
+}
+
+// Undecided tells from where on the end of a text may be the start of a secret whose
+// rest is to come; the text's length if it can't.
+func (t *Turn) Undecided(text string) int { return t.r.store.Cleaner().Undecided(text) }
+
 // Refresh folds what others have committed: answers, interrupts.
 func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }
 

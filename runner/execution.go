@@ -52,7 +52,7 @@ func (x *execution) spec(in Shell) shim.Spec {
 	return shim.Spec{
 		Spec: tool.Spec{
 			CallID: x.id.CallID, N: x.id.N, Interp: interp, Script: in.Command, Dir: x.t.fold.State.Workspace, Env: o.Env,
-			Timeout: limit, MaxOutput: o.MaxOutput, Secrets: o.Secrets,
+			Timeout: limit, MaxOutput: o.MaxOutput, Secrets: x.t.masks(),
 		},
 		Orphan: o.Orphan,
 	}

@@ -54,10 +54,31 @@ func (r *Runner) Sweep(ctx context.Context) {
 	}
 	r.sweepShims(ctx)
 	r.sweepAgents(ctx)
+	r.tidyCredentials(ctx)
 	if ctx.Err() != nil { // the server stops
 		return
 	}
 	r.lookForWork(ctx)
+}
+
+// tidyCredentials learns what other servers have stored, so that it is masked here,
+// too, and drops what nothing needs. What stands in the way is said once.
+func (r *Runner) tidyCredentials(ctx context.Context) {
+	if r.o.Credentials == nil {
+		return
+	}
+	says := ""
+	err := r.o.Credentials.Tidy(ctx)
+	if err != nil {
+		says = err.Error()
+	}
+	r.mu.Lock()
+	was := r.keyFault
+	r.keyFault = says
+	r.mu.Unlock()
+	if says != "" && says != was && ctx.Err() == nil {
+		r.log.Warn("look after the credentials", slog.Any("error", err))
+	}
 }
 
 // eachPage goes through a list, a page after the other. Whatever stands at its

@@ -15,6 +15,7 @@ import (
 	"holdfast/journal"
 	"holdfast/runner/shim"
 	"holdfast/store"
+	"holdfast/vault"
 )
 
 // stopGrace is how long a graceful stop lets running steps reach a boundary (COO-6).
@@ -42,6 +43,7 @@ type Options struct {
 	Orphan        time.Duration // how long a command goes on whose server doesn't come back; 0: 24 h
 	MaxOutput     int64         // bytes of a command's output that are kept; 0: 10 MiB
 	Secrets       []string      // masked in output (OWN-3)
+	Credentials   *vault.Keeper // what agents get in their environment besides; nil: nothing
 	Env           []string      // of the commands
 	Version       string
 }
@@ -61,6 +63,7 @@ type Runner struct {
 	queued   map[string]bool // the same, to look up
 	stopping bool
 	missing  []store.Place // workspaces of waiting sessions that this worker lacks, as of its last sweep
+	keyFault string        // what its last sweep said of credentials
 	sweepNow chan struct{}
 
 	occupied   exclusive // shims that are born, followed or cleared away here: see sweepShims

@@ -67,7 +67,11 @@ func (l *locked) agentIO(ctx context.Context, io AgentIO) error {
 		}
 	}
 	for _, a := range io.Asks {
-		if _, err := l.t.exec(ctx, "INSERT INTO agent_ask (process_id, n, call_id, request) VALUES (?, ?, ?, ?)", io.ProcessID, a.N, a.CallID, a.Request); err != nil {
+		request, err := l.t.w.s.clean.JSON([]byte(a.Request)) // it holds what the agent said (OWN-3)
+		if err != nil {
+			return err
+		}
+		if _, err := l.t.exec(ctx, "INSERT INTO agent_ask (process_id, n, call_id, request) VALUES (?, ?, ?, ?)", io.ProcessID, a.N, a.CallID, string(request)); err != nil {
 			return err
 		}
 	}

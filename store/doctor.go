@@ -46,6 +46,8 @@ type Diagnosis struct {
 	Disabled   int
 	SetupLinks int // that nobody has used
 	Workspaces []SessionBrief
+	KeyID      string   // of the key that credentials are sealed with; "": none was ever stored
+	Sealed     []Sealed // the credentials, also those that were replaced or deleted and may still be in use
 }
 
 func (d *Diagnosis) add(check string, health Health, found, do string) {
@@ -387,12 +389,17 @@ func (d *doctor) contents(ctx context.Context) {
 	var now int64
 	err := d.s.read(ctx, func(q querier) error {
 		k := q.dialect()
+		var err error
+		if d.KeyID, _, err = credentialState(ctx, q); err != nil {
+			return err
+		}
 		return errors.Join(
 			q.get(ctx, &d.Users, "SELECT count(*) FROM users"),
 			q.get(ctx, &d.Disabled, "SELECT count(*) FROM users WHERE disabled = 1"),
 			q.get(ctx, &d.SetupLinks, "SELECT count(*) FROM sign_in_link WHERE user_id IS NULL AND used_at IS NULL AND expires_at > "+k.now(), k.nowArg()),
 			q.get(ctx, &latest, "SELECT max(updated_at) FROM session"),
 			q.get(ctx, &now, "SELECT "+k.now(), k.nowArg()),
+			q.all(ctx, &d.Sealed, "SELECT "+credentialColumns+", sealed FROM credential ORDER BY id"),
 			q.all(ctx, &d.Workspaces, "SELECT DISTINCT '' AS id, '' AS agent, workspace, workspace_id FROM session WHERE base <> 'closed' ORDER BY workspace LIMIT 200"),
 		)
 	})

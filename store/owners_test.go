@@ -28,6 +28,7 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 
 		stranger := storetest.MustUser(t, s).ID
 		resolution := store.CallResolution{Outcome: journal.CannotTell, Then: journal.ThenStay}
+		must(t, s.PutCredential(t.Context(), store.Sealed{Credential: store.Credential{ID: "crd_1", OwnerID: r.Owner, Name: "A_KEY"}, Value: []byte("sealed")}, "key1"))
 		doors := map[string]func(owner string) error{
 			"Session":      func(o string) error { _, err := s.Session(t.Context(), o, r.Session); return err },
 			"SessionPage":  func(o string) error { _, err := s.SessionPage(t.Context(), o, r.Session, 0, 10); return err },
@@ -56,6 +57,11 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 			},
 			"RequestInterrupt": func(o string) error {
 				return s.RequestInterrupt(t.Context(), o, r.Session, journal.InterruptNow)
+			},
+			"Credential": func(o string) error { _, err := s.Credential(t.Context(), o, "crd_1"); return err },
+			"DeleteCredential": func(o string) error {
+				_, err := s.DeleteCredential(t.Context(), o, "crd_1")
+				return err
 			},
 			"Continue":  func(o string) error { return s.Continue(t.Context(), o, r.Session, nil) },
 			"StartAnew": func(o string) error { return s.StartAnew(t.Context(), o, r.Session, nil) },

@@ -413,6 +413,12 @@ func (s *Store) statement(ctx context.Context, q string) (*sqlx.Stmt, error) {
 	return st, nil
 }
 
+// Mask tells the store values that must not be journalled (OWN-3), from now on.
+func (s *Store) Mask(secrets ...string) { s.clean.Learn(secrets...) }
+
+// Cleaner is the one through which all goes that this store journals.
+func (s *Store) Cleaner() *journal.Cleaner { return s.clean }
+
 // Now reads the clock that grants and expires leases, in Unix milliseconds.
 func (s *Store) Now(ctx context.Context) (int64, error) {
 	var now int64

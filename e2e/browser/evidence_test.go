@@ -17,7 +17,7 @@ import (
 func TestEvidence(t *testing.T) {
 	g := newGallery(t)
 	pages := map[string]string{
-		"sessions": "/", "needs-you": "/needs-you", "new-session": "/sessions/new", "settings": "/settings", "running-commands": "/running", "help": "/help",
+		"sessions": "/", "needs-you": "/needs-you", "new-session": "/sessions/new", "settings": "/settings", "credentials": "/settings/credentials", "running-commands": "/running", "help": "/help",
 		"decision": g.session(t, "waiting"), "reconcile": g.session(t, "uncertain_output"), "running": g.session(t, "running"), "output": g.session(t, "ready_output"),
 		"stopped": g.session(t, "stopped"), "limit": g.session(t, "limit_reached"), "failed": g.session(t, "failed"), "unconfirmed": g.session(t, "unconfirmed"),
 		"request": g.request(t, "waiting_bidi", 0), "call": g.call(t, "uncertain_output", "unknown", 0), "stop": g.session(t, "running") + "/stop",

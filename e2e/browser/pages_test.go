@@ -76,6 +76,13 @@ func then(open func(*tab, *gallery), do func(*tab)) func(*tab, *gallery) {
 	return func(b *tab, g *gallery) { open(b, g); do(b) }
 }
 
+// storeCredential fills the form and sends it.
+func storeCredential(b *tab) {
+	b.fill("#name", "ANTHROPIC_API_KEY")
+	b.fill("#value", "a-value-that-was-typed")
+	b.leaving(func() { b.press(sel("credential-form") + " button") })
+}
+
 // rooms are all pages. To add one, add a line; each session of the gallery has
 // its own besides.
 var rooms = []room{
@@ -103,6 +110,13 @@ var rooms = []room{
 	{"agent, built in", "", at("/settings/agents/runbook")},
 	{"agent, looked at", "", then(at("/settings/agents/tried"), lookAtIt)},
 	{"agent, nothing to start", "", posted(http.StatusConflict, to("/settings/agents/runbook/probe"))},
+	{"credentials, none", "newcomer", at("/settings/credentials")},
+	{"credentials", "", then(at("/settings/credentials"), storeCredential)},
+	{"credentials, refused", "", posted(http.StatusUnprocessableEntity, to("/settings/credentials"), "name", "PATH", "value", "a value that was typed")},
+	{"credential, to be deleted", "", then(at("/settings/credentials"), func(b *tab) {
+		storeCredential(b)
+		b.leaving(func() { b.press(sel("credential-delete")) })
+	})},
 	{"help", "", at("/help")},
 	{"the help dialog", "", then(at("/"), openHelp)},
 	{"the help dialog of a session", "", then(of("waiting_two", ""), openHelp)},

@@ -145,7 +145,10 @@ func (a *agent) answer(m wire.Message) {
 // usual answers as an agent does of which the script says nothing special.
 func (a *agent) usual(m wire.Message) {
 	offered := a.script.can.SessionCapabilities
+	opens := m.Method == wire.MethodSessionNew || m.Method == wire.MethodSessionLoad || m.Method == wire.MethodSessionResume
 	switch {
+	case opens && a.script.NeedsEnv != "" && os.Getenv(a.script.NeedsEnv) == "":
+		a.refuse(m, wire.CodeAuthRequired, a.script.NeedsEnv+" isn't set")
 	case m.Method == wire.MethodInitialize:
 		a.initialize(m)
 	case m.Method == wire.MethodSessionNew:

@@ -21,6 +21,7 @@
 //	answers           method → {"result": …} or {"error": {…}} or {"hang": true}:
 //	                  answers that method so, whatever else is said here; or
 //	                  {"after_file": PATH}: as else, but not before that exists
+//	needs_env         a variable: without it no session is opened, but answered -32000
 //	opened            steps after session/new, load or resume was answered
 //	prompts           a list of {"match", "times", "on_cancel", "steps"}. A prompt gets
 //	                  the first of them whose match is a part of its text, and that was
@@ -41,10 +42,12 @@
 //
 // An object with one of these words, and what stands below it. In texts {{prompt}} is
 // the prompt's text, {{session}} its session, {{turn}} counts the turns of the process
-// and {{n}} those of the innermost repeat, both from 1.
+// and {{n}} those of the innermost repeat, both from 1. {{env.NAME}} is a variable of
+// the agent's environment, and {{escaped.NAME}} the same with each byte as \u00XX.
 //
 //	update: {…}           session/update with this update
 //	say: TEXT             a chunk of the agent's message
+//	spell: TEXT           a chunk for each of its characters
 //	repeat: N             does steps N times
 //	  steps: […]
 //	permission: {…}       asks, and waits. sessionId is added, and so are toolCall and

@@ -18,6 +18,7 @@ type script struct {
 	ProtocolVersion int                        `json:"protocol_version"`
 	Session         map[string]json.RawMessage `json:"session"`
 	Answers         map[string]answer          `json:"answers"`
+	NeedsEnv        string                     `json:"needs_env"`
 	Opened          []step                     `json:"opened"`
 	Prompts         []prompt                   `json:"prompts"`
 	OnCancel        onCancel                   `json:"on_cancel"`

@@ -30,6 +30,7 @@ func init() { // they lead to steps, and so to the table
 	kinds = map[string]kind{
 		"update":          of(doUpdate),
 		"say":             of(doSay),
+		"spell":           of(doSpell),
 		"repeat":          of(doRepeat, "steps"),
 		"permission":      of(doPermission, "then_on", "meanwhile"),
 		"run":             of(doRun, "tool"),
@@ -94,6 +95,13 @@ func doUpdate(t *turn, update json.RawMessage, _ step) error {
 
 func doSay(t *turn, text string, _ step) error {
 	t.update(chunk(wire.AgentMessage, text))
+	return nil
+}
+
+func doSpell(t *turn, text string, _ step) error {
+	for _, r := range text {
+		t.update(chunk(wire.AgentMessage, string(r)))
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,11 +138,27 @@ func (t *turn) send(line []byte) {
 // expand puts the values for {{…}} into the texts of JSON.
 func (t *turn) expand(raw json.RawMessage) json.RawMessage {
 	quoted := encoded(t.prompt)
-	return json.RawMessage(strings.NewReplacer(
+	text := strings.NewReplacer(
 		"{{prompt}}", string(quoted[1:len(quoted)-1]), "{{session}}", t.session,
 		"{{turn}}", strconv.Itoa(t.number), "{{n}}", strconv.Itoa(t.n),
-	).Replace(string(raw)))
+	).Replace(string(raw))
+	return json.RawMessage(ofEnviron.ReplaceAllStringFunc(text, func(word string) string {
+		m := ofEnviron.FindStringSubmatch(word)
+		value := os.Getenv(m[2])
+		if m[1] == "env" {
+			quoted := encoded(value)
+			return string(quoted[1 : len(quoted)-1])
+		}
+		var out strings.Builder
+		for i := range len(value) {
+			fmt.Fprintf(&out, `\u%04x`, value[i])
+		}
+		return out.String()
+	}))
 }
+
+// ofEnviron finds variables of the environment in a text.
+var ofEnviron = regexp.MustCompile(`\{\{(env|escaped)\.([A-Za-z0-9_]+)\}\}`)
 
 // nextCall is an id for a tool call.
 func (t *turn) nextCall() string {

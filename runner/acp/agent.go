@@ -66,7 +66,7 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 	if err != nil {
 		return runner.Result{}, err
 	}
-	p, err := t.Process(ctx, runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env}, [][]byte{first})
+	p, err := a.process(ctx, t, first)
 	if err != nil {
 		return startFailed(ctx, err)
 	}
@@ -106,6 +106,28 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 			return s.leave(ctx, heeding, err)
 		}
 	}
+}
+
+// process gives the session's process. One that rests and was started with other
+// credentials than it would get now is ended, and another goes on in its place, unless
+// the agent can't go on in another: then it keeps those that it has.
+func (a *Agent) process(ctx context.Context, t *runner.Turn, first []byte) (*runner.Process, error) {
+	spec := runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env}
+	p, err := t.Process(ctx, spec, [][]byte{first})
+	if err != nil || t.Attempt() != "" {
+		return p, err
+	}
+	outdated, err := t.Outdated(ctx)
+	if was := t.State().Process; err == nil && outdated && (was.Resumes || !was.Opened) {
+		err = newSession(a, t, p).retire(ctx, "its credentials were changed")
+	} else if err == nil {
+		return p, nil
+	}
+	p.Close()
+	if err != nil {
+		return nil, err
+	}
+	return t.Process(ctx, spec, [][]byte{first})
 }
 
 // startFailed says that the agent can't be started: nothing was sent to anybody.

@@ -130,6 +130,16 @@ func (s *session) end(ctx context.Context, reason string) {
 	s.untilEnd(ctx, killWithin)
 }
 
+// retire ends a process with which nothing is in flight, and takes what it said since
+// its last turn.
+func (s *session) retire(ctx context.Context, reason string) error {
+	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) {
+		return err
+	}
+	s.end(ctx, reason)
+	return s.gone(ctx)
+}
+
 // killWithin bounds the wait for a process that was killed, which can't be told that
 // it takes too long.
 const killWithin = 15 * time.Second
@@ -144,6 +154,9 @@ func (s *session) untilEnd(ctx context.Context, d time.Duration) bool {
 		if s.rest(ctx, lines) != nil {
 			return false
 		}
+		if errors.Is(err, errEnded) && s.restAll(ctx) != nil {
+			return false
+		}
 		if err != nil && !errors.Is(err, wire.ErrLineTooLong) { // what comes behind such a line is passed over
 			return errors.Is(err, errEnded)
 		}
@@ -155,7 +168,7 @@ const nothingSent = " Nothing was sent."
 // died records that the process has ended in the middle: what it did is unknown, and
 // is never asked for again by itself.
 func (s *session) died(ctx context.Context) (runner.Result, error) {
-	if err := s.rest(context.WithoutCancel(ctx), nil); err != nil {
+	if err := s.restAll(context.WithoutCancel(ctx)); err != nil {
 		return runner.Result{}, err
 	}
 	if s.result != nil { // it had answered before

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,10 +61,9 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 		stdin: write, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
 		answer: make(chan wire.Message, 1), asked: make(chan wire.ID, lookedAsks),
 	}
-	env := slices.Concat(a.o.Env, extra)
 	cmd, err := tool.Prepare(tool.Spec{
 		// A name of its own: what carries it is ended with it, and nothing else.
-		CallID: "look_" + rand.Text(), N: lookedNumber, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: env,
+		CallID: "look_" + rand.Text(), N: lookedNumber, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: tool.WithEnv(a.o.Env, extra),
 		Grace: lookedGrace, MaxOutput: 2 * lookedBytes, Stdin: stdin, Output: l.output, Secrets: a.secrets(extra),
 	})
 	_ = stdin.Close()

@@ -82,12 +82,12 @@ func hideKeys(text string) string {
 func (a *Agent) cleaner(extra []string) *journal.Cleaner { return journal.NewCleaner(a.secrets(extra)) }
 
 func (a *Agent) secrets(extra []string) []string {
-	names := make([]string, 0, len(extra))
+	out := tool.SecretsFromEnv(a.o.Env, nil)
 	for _, e := range extra {
-		name, _, _ := strings.Cut(e, "=")
-		names = append(names, name)
+		_, value, _ := strings.Cut(e, "=")
+		out = append(out, journal.Forms(value)...)
 	}
-	return tool.SecretsFromEnv(append(append([]string{}, a.o.Env...), extra...), names)
+	return out
 }
 
 // saidBytes bounds one word of an agent where it is shown.

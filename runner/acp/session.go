@@ -262,21 +262,35 @@ func (s *session) woken(ctx context.Context) error {
 // rest makes facts of lines, those that were held first, commits them with the
 // place behind them, and answers what they ask.
 func (s *session) rest(ctx context.Context, lines []wire.Line) error {
+	return s.take(ctx, lines, s.ripe)
+}
+
+// restAll is rest for what was held, when nothing may follow.
+func (s *session) restAll(ctx context.Context) error {
+	return s.take(ctx, nil, func(messages []wire.Message) int { return len(messages) })
+}
+
+// take makes facts of as many of the lines as ripe says, and holds the others.
+func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.Message) int) error {
 	lines, s.held = append(s.held, lines...), nil
-	if len(lines) == 0 {
-		return nil
-	}
 	messages := make([]wire.Message, 0, len(lines))
 	for _, l := range lines {
-		m, err := wire.Parse(l.Bytes)
+		// Masked first: what is compared later, also after a restart, is what the journal has.
+		m, err := wire.Parse(s.t.MaskedJSON(l.Bytes))
 		if err != nil {
 			m = wire.Message{Raw: l.Bytes}
 		}
 		messages = append(messages, m)
 	}
+	n := ripe(messages)
+	lines, messages, s.held = lines[:n], messages[:n], lines[n:]
+	if n == 0 {
+		return nil
+	}
 	s.note(messages)
 	for i, m := range messages {
 		s.line = &lines[i]
+		s.cut(m)
 		if err := s.message(ctx, m); err != nil {
 			return err
 		}
@@ -403,6 +417,9 @@ func (s *session) catchUp(ctx context.Context) error {
 				return err
 			}
 		case <-time.After(quiet):
+			if err := s.restAll(ctx); err != nil {
+				return err
+			}
 			s.complete()
 			if len(s.drafts) == 0 {
 				return nil

@@ -17,6 +17,7 @@ type toolCall struct {
 	told  told
 	sum   string // of told, as the journal has it
 	shown string // the text of its output that is in the journal, as far as it was heard here
+	rests string // the end of it that may be the start of a secret, and waits for its rest
 	bytes int64  // of its output in the journal
 	runs  bool   // it was dispatched
 	ended bool
@@ -194,7 +195,7 @@ func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
 	}
 	if c.runs {
-		s.output(c, text(u.Content))
+		s.output(c, text(u.Content), ends)
 	}
 	if ends {
 		s.settle(c, status)
@@ -238,7 +239,18 @@ func (s *session) dispatch(c *toolCall, by journal.AllowedBy) {
 }
 
 // output adds what is new of a tool's output: agents tell the whole of it each time.
-func (s *session) output(c *toolCall, now string) {
+// What may be the start of a secret at its end waits for its rest, or for the call's
+// end (JRN-8).
+func (s *session) output(c *toolCall, now string, ends bool) {
+	if now == "" && ends {
+		now = c.shown + s.t.Masked(c.rests)
+	} else if now != "" {
+		n := len(now)
+		if !ends {
+			n = s.t.Undecided(now)
+		}
+		now, c.rests = s.t.Masked(now[:n]), now[n:]
+	}
 	piece := ""
 	switch {
 	case now == "" || now == c.shown:

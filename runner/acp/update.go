@@ -108,10 +108,11 @@ func (s *session) spill() {
 	if m == nil {
 		return
 	}
-	for _, piece := range pieces(m.text[m.sent:]) {
+	// Masked before it is cut: a secret could lie across two pieces.
+	for _, piece := range pieces(s.t.Masked(m.text[m.sent:])) {
 		s.fact(&journal.MessageDelta{MessageID: m.id, Role: "agent", Part: m.part, Text: journal.T(piece)})
-		m.sent += len(piece)
 	}
+	m.sent = len(m.text)
 }
 
 // pieces cuts text where a character begins; together they are the text.

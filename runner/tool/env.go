@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/journal"
 )
 
 // inherited are the variables that a command gets from the server, besides
@@ -39,9 +41,21 @@ func BaseEnv(environ []string) []string {
 	return kept
 }
 
-// secretShortest is the length from which a value is masked: shorter ones
-// would hide ordinary words.
-const secretShortest = 8
+// WithEnv adds variables to an environment, in which they win over those of the same name.
+func WithEnv(env, more []string) []string {
+	named := map[string]bool{}
+	for _, entry := range more {
+		name, _, _ := strings.Cut(entry, "=")
+		named[name] = true
+	}
+	out := make([]string, 0, len(env)+len(more))
+	for _, entry := range env {
+		if name, _, _ := strings.Cut(entry, "="); !named[name] {
+			out = append(out, entry)
+		}
+	}
+	return append(out, more...)
+}
 
 // SecretsFromEnv returns the values to mask: of variables that match *_TOKEN,
 // *_KEY, *_SECRET or *PASSWORD* in any case, or that extra names, of 8
@@ -55,7 +69,7 @@ func SecretsFromEnv(environ []string, extra []string) []string {
 			continue
 		}
 		value = strings.TrimSpace(value)
-		if utf8.RuneCountInString(value) >= secretShortest && !slices.Contains(found, value) {
+		if utf8.RuneCountInString(value) >= journal.ShortestSecret && !slices.Contains(found, value) {
 			found = append(found, value)
 		}
 	}
@@ -83,19 +97,9 @@ func commandEnv(env []string, callID string, n int) []string {
 	kept := make([]string, 0, len(env)+2)
 	for _, entry := range env {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && variableName(name) && name != callVariable && name != dispatchVariable && name != gateVariable {
+		if ok && journal.VariableName(name) && name != callVariable && name != dispatchVariable && name != gateVariable {
 			kept = append(kept, entry)
 		}
 	}
 	return append(kept, callVariable+"="+callID, dispatchVariable+"="+strconv.Itoa(n))
-}
-
-func variableName(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
 }

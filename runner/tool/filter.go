@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/journal"
 )
 
 const mask = "[hidden]"
@@ -71,7 +73,7 @@ func (f *Filter) advance(text string, end bool) string {
 	text = f.held + text
 	until := len(text)
 	if !end {
-		until = f.undecided(text)
+		until = journal.SecretStart(text, f.secrets)
 	}
 	var out strings.Builder
 	pos := f.covered
@@ -110,20 +112,6 @@ func (f *Filter) occurrences(text string) []span {
 	}
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	return all
-}
-
-// undecided returns where the longest end of text that begins a secret starts.
-func (f *Filter) undecided(text string) int {
-	first := len(text)
-	for _, s := range f.secrets {
-		for n := min(len(s)-1, len(text)); n > len(text)-first; n-- {
-			if s[n-1] == text[len(text)-1] && strings.HasSuffix(text, s[:n]) {
-				first = len(text) - n
-				break
-			}
-		}
-	}
-	return first
 }
 
 // partialRune returns how many bytes at the end of p begin a character whose

@@ -15,6 +15,12 @@ func (d *drawer) agentEntry(body journal.Body) (Entry, bool) {
 		if p := b.Process; p != nil && p.Host != "" {
 			e.Note = Say("on ", Code(p.Host))
 		}
+		if len(b.Credentials) > 0 {
+			if e.Note != nil {
+				e.Note = Say(e.Note, ", ")
+			}
+			e.Note = Say(e.Note, withCredentials(b.Credentials))
+		}
 		return e, true
 	case *journal.AgentOpened:
 		e := minor("The agent is ready: ", Code(strings.TrimSpace(Line(b.Name, 80)+" "+Line(b.Version, 40))))
@@ -45,6 +51,18 @@ func (d *drawer) agentEntry(body journal.Body) (Entry, bool) {
 		return e, true
 	}
 	return Entry{}, false
+}
+
+// withCredentials names what of its owner's credentials a process has.
+func withCredentials(list []journal.CredentialUse) Phrase {
+	out := Say("with ")
+	for i, c := range list {
+		if i > 0 {
+			out = Say(out, ", ")
+		}
+		out = Say(out, Code(Line(c.Name, 100)))
+	}
+	return Say(out, " of your credentials")
 }
 
 func minor(title ...any) Entry {

@@ -1,14 +1,25 @@
 package components
 
 import (
+	"net/url"
 	"strconv"
 
 	"holdfast/journal"
 )
 
+// needsSignIn reports whether the session waits for its agent to be signed in.
+func needsSignIn(s Session) bool {
+	return s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn
+}
+
+// storeKey is where a key for the session's agent is stored.
+func storeKey(s Session) string {
+	return "/settings/credentials?" + url.Values{"agent": {s.State.Agent}}.Encode() + "#store"
+}
+
 func heldTitle(s Session) string {
 	switch limit := raise(s); {
-	case s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn:
+	case needsSignIn(s):
 		return "Sign the agent in, then continue"
 	case s.State.Blocked != nil:
 		return "This session waits for your word"
@@ -43,7 +54,7 @@ func continueLabel(s Session) string {
 
 func heldText(s Session) string {
 	n := len(s.State.Admitted)
-	if b := s.State.Blocked; b != nil && b.Cause == journal.BlockSignIn {
+	if needsSignIn(s) {
 		return "What was asked is kept. Continue tries again, once the agent is signed in."
 	}
 	if s.State.Blocked != nil {

@@ -134,6 +134,7 @@ func heldNotices() Section {
 		raised := fixtures.Begun().Add(journal.User(fixtures.Me.ID), &journal.ContinuationRequested{Limits: &journal.Limits{Tokens: 200_000, CostUSD: 25}})
 		add("limit "+limit, raised.End(journal.TurnEnded{Outcome: journal.LimitReach, Limit: limit}, journal.Server()).Session(), false)
 	}
+	add("its agent needs a sign-in", fixtures.Prompted().Add(journal.Server(), &journal.SessionBlocked{Cause: journal.BlockSignIn, Detail: "The agent needs a sign-in."}).Session(), false)
 	add("blocked after its third recovery", fixtures.Begun().Add(journal.Server(), &journal.SessionBlocked{Cause: journal.BlockRecovery, Detail: "It was recovered three times without a step between."}).Session(), false)
 	add("locked", life("failed"), true)
 	return s

@@ -628,7 +628,7 @@ func NewSessionPage(p NewSession) templ.Component {
 }
 
 // problem stands at the field that is wrong.
-func (p NewSession) problem(field string) templ.Component {
+func (p Frame) problem(field string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
