@@ -208,13 +208,19 @@ func TestE2E_ACredentialOnAnotherServer(t *testing.T) {
 		f := w.fake("fake", leaks)
 		first := w.serve(flags(quick...), agents(f), key)
 		second := w.serve(as("2"), flags(quick...), agents(f), key)
-		w.signedIn(first).store("MODEL_KEY", "", secretKey)
+		const later = "stored-after-the-other"
+		b := w.signedIn(first)
+		b.store("MODEL_KEY", "", secretKey)
+		b.store("LATER", "", later)
 		w.touch("go")
-		eventually(t, "the second server has heard of it", func() bool {
-			id := second.mission("nothing but "+secretKey, func(body map[string]any) { body["agent"] = "runbook" })
+		writes := func(text string) string {
+			id := second.mission("nothing but " + text)
 			second.untilQuiet(id, "failed", "ready")
-			return !strings.Contains(string(second.get("/api/v1/sessions/"+id+"/events").body), "s3cr3t")
-		})
+			return string(second.get("/api/v1/sessions/" + id + "/events").body)
+		}
+		// It hears at its next sweep, of all that is stored by then.
+		eventually(t, "the second server has heard of them", func() bool { return !strings.Contains(writes(later), later) })
+		w.wantHidden("what is written at the second server", writes(secretKey), secretKey)
 		first.kill9()
 		id := second.mission("Leak", f.by, asking)
 		second.untilKind(id, "permission.asked", 1)
