@@ -18,8 +18,10 @@
 //	id := s.mission("Say hi", f.by)
 //	f.wantPrompts("Say hi")
 //
-// Real agents, from npm, are tested with the tag agents (make test-agents): they ask
-// a model that the test is (real_model_test.go), and its prompt says what it answers.
+// Real agents, from npm (e2e/agents), are tested with the tag agents (make
+// test-agents): they ask a model of the test (e2e/model), and the prompt says what it
+// answers. Each test has a world for each agent; what its servers start bears a mark in
+// its environment, by which what is left running is found.
 //
 // A world is one database (SQLite and Postgres, as subtests of those names) with
 // one user, one token and one workspace. What a server has acknowledged is
