@@ -45,6 +45,11 @@ const (
 	KindAgentOpened         Kind = "agent.opened"
 	KindAgentEnded          Kind = "agent.ended"
 	KindAgentEvent          Kind = "agent.event"
+	KindAgentOptions        Kind = "agent.options"
+	KindAgentSetting        Kind = "agent.setting"
+	KindAgentCommands       Kind = "agent.commands"
+	KindAgentUsage          Kind = "agent.usage"
+	KindSettingsChosen      Kind = "settings.chosen"
 )
 
 var bodies = map[Kind]func() Body{
@@ -89,6 +94,11 @@ var bodies = map[Kind]func() Body{
 	KindAgentOpened:         func() Body { return new(AgentOpened) },
 	KindAgentEnded:          func() Body { return new(AgentEnded) },
 	KindAgentEvent:          func() Body { return new(AgentEvent) },
+	KindAgentOptions:        func() Body { return new(AgentOptions) },
+	KindAgentSetting:        func() Body { return new(AgentSetting) },
+	KindAgentCommands:       func() Body { return new(AgentCommands) },
+	KindAgentUsage:          func() Body { return new(AgentUsage) },
+	KindSettingsChosen:      func() Body { return new(SettingsChosen) },
 }
 
 type (
@@ -104,6 +114,8 @@ type (
 		OwnerID     string `json:"owner_id"`
 		// Limits are those that were asked for; null: the default ones.
 		Limits *Limits `json:"limits"`
+		// Settings are what is wanted of the agent from the first prompt on.
+		Settings []Setting `json:"settings,omitempty"`
 	}
 	// SessionRenamed gives a session another title.
 	SessionRenamed struct {

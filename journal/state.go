@@ -36,6 +36,13 @@ type State struct {
 	LatestAssistant string        `json:"latest_assistant,omitempty"`
 	Usage           Usage         `json:"usage"`
 
+	Options     []OptionNow `json:"agent_options,omitempty"` // that the agent offers
+	OptionsSeq  int64       `json:"options_seq,omitempty"`   // of the agent.options that has all of them; 0: there is none
+	CommandsSeq int64       `json:"commands_seq,omitempty"`  // of the last agent.commands
+	Wanted      []Setting   `json:"settings,omitempty"`      // by people, from the next prompt on
+	Context     *ContextUse `json:"context,omitempty"`       // nil: the agent hasn't told
+	Cost        *AgentCost  `json:"agent_cost,omitempty"`
+
 	Base       ExecutionState `json:"base"`
 	BaseSince  int64          `json:"base_since"`
 	RunnableAt int64          `json:"runnable_at,omitempty"` // since when there is work, or when it will be; 0: none
@@ -106,6 +113,8 @@ type AgentProcess struct {
 	Opened    bool   `json:"opened,omitempty"`     // the agent's own session is open in it
 	Resumes   bool   `json:"resumes,omitempty"`    // it can go on with that session in another process
 	AdoptedAt int64  `json:"adopted_at,omitempty"` // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
+
+	Setting *PendingSetting `json:"setting,omitempty"` // nil: no answer to a setting is waited for
 }
 
 func (p *AgentProcess) isAdopted() bool { return p != nil && p.AdoptedAt > 0 }
@@ -264,6 +273,7 @@ func (s *State) Apply(ev *Event, body Body) error {
 	}
 	s.applyWork(body)
 	s.applyRest(ev, body)
+	s.applyOptions(ev, body)
 	s.UpdatedAt = ev.Time
 	switch at := s.work(ev.Time); {
 	case at == 0 || at > ev.Time:
