@@ -126,6 +126,9 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	p.Entries = components.Entries(windowOf(snap, v))
 	p.Trace = components.NewTrace(snap.Spans, snap.Session.Now)
 	fillCards(&p, snap)
+	if c := snap.Commands; c != nil {
+		p.Commands = components.CommandList{Commands: c.Commands, More: c.More}
+	}
 	p.Composer = components.Composer{
 		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: s.steers(ctx, p.S.State.Agent), Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
 	}
