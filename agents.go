@@ -156,7 +156,14 @@ func (sv *server) lookAt(ctx context.Context, name, ownerID string) ([]store.Fin
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := checkAgent(ctx, sv.offered[i].Agent, given.Env...)
+	found, p, err := checkAgent(ctx, sv.offered[i].Agent, given.Env...)
+	if err == nil && p.SessionID != "" { // so that a new session can be set from the start
+		version := ""
+		if p.Init.AgentInfo != nil {
+			version = p.Init.AgentInfo.Version
+		}
+		err = sv.store.SaveAgentOffers(ctx, ownerID, name, version, p.Offers())
+	}
 	clean := journal.NewCleaner(slices.Concat(sv.secrets, given.Secrets))
 	for i := range found {
 		found[i].Found, found[i].Do = clean.Text(found[i].Found), clean.Text(found[i].Do)

@@ -36,6 +36,8 @@ type agentPerson struct {
 	f   *fake
 	key string
 	id  string
+
+	with func(map[string]any) // what else the session is made of
 }
 
 // work does so until the turn has ended; false: the server was lost.
@@ -46,6 +48,9 @@ func (p *agentPerson) work(ends ...string) bool {
 	body := p.s.w.newSession("Do it")
 	p.f.by(body)
 	asking(body)
+	if p.with != nil {
+		p.with(body)
+	}
 	a, err := p.s.do(ctx, http.MethodPost, "/api/v1/sessions", body, "Idempotency-Key", p.key)
 	if err != nil {
 		return false
@@ -121,6 +126,53 @@ func TestCrash_Agents(t *testing.T) {
 				if got := j.output(s.calls(p.id)[0].ID); got != "out\n" {
 					t.Errorf("it printed %q", got)
 				}
+			})
+		})
+	}
+}
+
+// settingPoints are those of a turn before which two settings are told: the first two
+// frames open the session, then each setting is one.
+var settingPoints = []string{
+	"agent.committed:1", "agent.committed:2", "agent.committed:3", "agent.committed:4", "agent.committed:5", "agent.committed:6",
+	"agent.told:3", "agent.told:4", "agent.told:5",
+}
+
+// The server is killed at each label while its agent is being set. Each setting is
+// told once, and the prompt after them.
+// proves REC-3 ATT-1 JRN-3
+func TestCrash_Settings(t *testing.T) {
+	t.Parallel()
+	for _, label := range settingPoints {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, w *world) {
+				f := w.fake("fake", `{`+offering+`, "prompts": [{"steps": [{"say": "said"}]}]}`)
+				s := w.configure(flags(quickest...), agents(f))
+				p := &agentPerson{s: s, f: f, key: newKey(), with: set("model", "large", "mode", "plan")}
+				reached := filepath.Join(w.dir, "reached")
+				s.env = []string{"HOLDFAST_CRASH=" + label, "HOLDFAST_CRASH_REACHED=" + reached}
+				s.start()
+				if p.work("ready") {
+					t.Fatalf("%s was never reached\n%s", label, s.events(p.id).dump())
+				}
+				s.exit()
+				s.env = nil
+				s.start()
+				if !p.work("ready", "uncertain", "failed") {
+					t.Fatal("the server was lost again")
+				}
+				if got, want := f.told(), "set_model set_config_option prompt"; got != want {
+					t.Errorf("the agent was told %s, want %s", got, want)
+				}
+				if got, want := s.isSet(p.id), "mode=plan>plan web=false model=large>large"; got != want {
+					t.Errorf("it is set %s, want %s", got, want)
+				}
+				j := s.events(p.id)
+				wantSaid(w, j, "said")
+				wantCounts(t, j, map[string]int{
+					"agent.started": 1, "agent.opened": 1, "agent.setting": 4, "attempt.dispatched": 1, "attempt.settled": 1, "attempt.unknown": 0, "turn.started": 1, "turn.ended": 1,
+				})
 			})
 		})
 	}

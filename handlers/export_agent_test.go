@@ -29,12 +29,17 @@ func TestExport_AgentsOwn(t *testing.T) {
 			&journal.CallDescribed{CallID: edit, InputSHA256: "s", Input: []byte(`{"title":"Edit a.txt","kind":"edit","diffs":[{"path":"a.txt","old":"before\n","new":"after\n"}]}`)},
 			&journal.CallDispatched{CallID: edit, N: 1, AllowedBy: by}, storetest.Settle(edit, journal.CallSucceeded),
 			own(run, "execute", `{"title":"go test","kind":"execute","input":{"command":"go test","description":"all"}}`),
+			&journal.AgentOptions{ProcessID: "prc_1", Options: offered()},
 			say("msg_1", "half "), say("msg_1", "a thought"))
+		if _, _, err := w.store.ChooseSettings(t.Context(), r.Owner, r.Session, "", []journal.Setting{{ID: "model", Value: "large"}}); err != nil {
+			t.Fatal(err)
+		}
 		storetest.MustAppend(t, w.store, r.Claim, journal.PhaseSafe, storetest.Settle(run, journal.CallCancelled), &journal.AttemptUnknown{AttemptID: att})
 		_, body := w.markdown(t, r.Session)
 		for _, want := range []string{
 			"Allowed by `agent`: `the agent asked nobody`", "What it does: `Edit a.txt`\n\nChange:\n\n", "- before\n+ after\n", "Command:\n\n", "go test", "`Description`: `all`",
-			"It is not complete.", "half a thought", "Message `" + att + "` to the agent: entry ", "`agent.opened`",
+			"It is not complete.", "half a thought", "Message `" + att + "` to the agent: entry ", "`agent.opened`", "`agent.options`",
+			"The agent’s setting `Model`: `Small <1>`", "of the setting `model`: `large`",
 		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%q isn't in it:\n%s", want, body)

@@ -93,6 +93,7 @@ func (d *document) outcome(ctx context.Context) error {
 	if b := d.one.State.Blocked; b != nil {
 		d.data("It waits for something that is missing", b.Detail)
 	}
+	d.settings()
 	n := 0
 	err := folded(ctx, d.walk, folding[*turn]{
 		kinds: []journal.Kind{journal.KindTurnStarted, journal.KindTurnEnded},
@@ -124,6 +125,23 @@ func (d *document) outcome(ctx context.Context) error {
 		d.say("No turn was begun.\n\n")
 	}
 	return err
+}
+
+// settings are what the agent is set to, and what is wanted of it.
+func (d *document) settings() {
+	st := &d.one.State
+	for _, o := range st.Options {
+		text := o.Label
+		if text == "" {
+			text = "not told"
+		}
+		d.data("The agent’s setting "+code(o.Name), text)
+	}
+	for _, w := range st.Wanted {
+		if o := st.Option(w.ID); o == nil || o.Current != w.Value {
+			d.data("Wanted from the next message on, of the setting "+code(w.ID), w.Value)
+		}
+	}
 }
 
 func (d *document) turn(ctx context.Context, n int, t *turn) {

@@ -41,6 +41,20 @@ func (f form) text(name string) string {
 	return journal.LineEnds(string(f.c.Request().PostArgs().Peek(name)))
 }
 
+// formField is a field as it was sent.
+type formField struct{ name, value string }
+
+// fields gives those whose names have a prefix, in the order of the form.
+func (f form) fields(prefix string) []formField {
+	var out []formField
+	for k, v := range f.c.Request().PostArgs().All() {
+		if strings.HasPrefix(string(k), prefix) {
+			out = append(out, formField{string(k), string(v)})
+		}
+	}
+	return out
+}
+
 // word gives a field without the blanks around it.
 func (f form) word(name string) string { return strings.TrimSpace(f.text(name)) }
 

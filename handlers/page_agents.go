@@ -138,7 +138,7 @@ func (s *Server) drawAgent(c *fiber.Ctx, status int, one AgentProgram, problems 
 			p.Look.Findings = append(p.Look.Findings, pages.AgentFinding{Subject: found.Check, Health: string(found.Health), Found: found.Found, Do: found.Do})
 		}
 	}
-	return draw(c, status, pages.AgentSettings(p))
+	return draw(c, status, pages.OneAgentPage(p))
 }
 
 // submitLook: POST /settings/agents/:name/probe, starts the agent and looks at it. Sent

@@ -75,6 +75,7 @@ func refusals(th things, limited, plain string) map[string][]refusal {
 		"/settings/credentials/:id/deletion": nil, // a button
 		"/sessions/:id/interruption":         nil, // buttons
 		"/sessions/:id/archive":              nil, // a button
+		"/sessions/:id/settings":             nil, // choices
 		"/sessions/:id/seen":                 nil, // sent by a script
 		"/prompts/:id/withdrawal":            nil, // a button
 	}

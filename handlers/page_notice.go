@@ -28,6 +28,7 @@ const (
 	noticeNotYours  notice = "not-yours"
 	noticeStored    notice = "stored"
 	noticeDeleted   notice = "deleted"
+	noticeSet       notice = "set"
 )
 
 var noticeWords = map[notice]string{
@@ -35,6 +36,7 @@ var noticeWords = map[notice]string{
 	noticeStopping: "Stopping was asked for", noticeStopped: "The turn has ended already; nothing is left to stop",
 	noticeContinued: "The session goes on", noticeArchived: "Archived",
 	noticeKept: "Your text is kept. It was not sent", noticeSaved: "Your settings are saved",
+	noticeSet:      "The agent’s settings are chosen from the next message on",
 	noticeNotYours: "A text that somebody else had typed was not sent, and is not shown to you",
 }
 
@@ -81,7 +83,15 @@ func (s *Server) sessionNotice(c *fiber.Ctx, snap *store.SessionPage) (says comp
 	if !ok {
 		return nil, ""
 	}
-	return components.Say(noticeWords[n]+" as ", components.EntryLink(seq), what, "."), of
+	return components.Say(noticeWords[n]+recordedWord(n), components.EntryLink(seq), what, "."), of
+}
+
+// recordedWord stands between a notice and the entry that it is about.
+func recordedWord(n notice) string {
+	if n == noticeSet {
+		return ", recorded as "
+	}
+	return " as "
 }
 
 // noticeAbout says what an entry records that a notice may speak of; false if the
@@ -107,6 +117,8 @@ func (s *Server) noticeAbout(c *fiber.Ctx, n notice, body journal.Body) (what co
 		return nil, "", n == noticeStopping
 	case *journal.ContinuationRequested:
 		return nil, "", n == noticeContinued
+	case *journal.SettingsChosen:
+		return nil, "", n == noticeSet
 	}
 	return nil, "", false
 }

@@ -24,6 +24,8 @@ func (s *Server) pageRoutes() []route {
 		{post, "/sessions/:id/prompts", owner, prompt, s.submitPrompt},
 		{post, "/sessions/:id/interruption", owner, prompt, s.submitInterruption},
 		{post, "/sessions/:id/continuation", owner, prompt, s.submitContinuation},
+		{get, "/sessions/:id/settings", owner, read, s.showAgentSettings},
+		{post, "/sessions/:id/settings", owner, prompt, s.submitAgentSettings},
 		{post, "/sessions/:id/archive", owner, prompt, s.submitArchive},
 		{post, "/sessions/:id/seen", owner, read, s.submitSeen},
 		{post, "/sessions/:id/unsent", owner, prompt, s.submitUnsent},

@@ -127,6 +127,9 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	fillCards(&p, snap)
 	steers := s.aboutAgent(ctx, &p.S)
 	p.Forgotten = components.ForgottenCard{Session: p.S, Key: newKey(), Again: p.Keys.Continue, Summary: snap.Summary, Locked: p.Locked()}
+	if c := snap.Commands; c != nil {
+		p.Commands = components.CommandList{Commands: c.Commands, More: c.More}
+	}
 	p.Composer = components.Composer{
 		Session: p.S, Key: newKey(), Waiting: len(p.Queue), Steers: steers, Text: snap.Unsent.Text, KeptAt: snap.Unsent.UpdatedAt,
 	}

@@ -147,6 +147,14 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 	p.Agents = each(agents, func(a store.Agent) components.Agent {
 		return components.Agent{Name: a.Name, Kind: a.Kind, Available: a.Available, Reason: a.Reason}
 	})
+	offers, err := s.store.AgentOffers(c.UserContext(), p.Viewer.ID)
+	if err != nil {
+		return err
+	}
+	p.Offers = map[string]pages.Offer{}
+	for name, o := range offers {
+		p.Offers[name] = pages.Offer{Options: o.Options, At: o.At}
+	}
 	workers, err := s.store.Workers(c.UserContext())
 	if err != nil {
 		return err
@@ -171,9 +179,11 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	}
 	p := typedSession(f)
 	in := sessionInput{Workspace: p.Workspace, Agent: p.Agent, Preset: p.Preset, Prompt: &promptText{Text: p.Text}}
+	chosen := f.fields(pages.SettingFieldPrefix(p.Agent))
+	in.Settings = settingsOf(chosen, pages.SettingFieldPrefix(p.Agent))
 	keep(c, kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key, Typed: typedMission(f),
-		Fields: []pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}},
+		Fields: append([]pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}}, keptFields(chosen)...),
 	})
 	key, err := f.key()
 	if err != nil {
@@ -213,6 +223,10 @@ func typedSession(f form) pages.NewSession {
 	for _, name := range limitFields {
 		p.Limits[name] = f.word(name)
 	}
+	p.Settings = map[string]string{}
+	for _, one := range f.fields("set:") {
+		p.Settings[one.name] = one.value
+	}
 	return p
 }
 
@@ -230,7 +244,7 @@ func sessionField(err error) string {
 	switch slug := slugOf(err); {
 	case slug == "idempotency-key-reused":
 		return ""
-	case strings.Contains(slug, "agent"):
+	case strings.Contains(slug, "agent"), strings.Contains(slug, "setting"):
 		return "agent-0"
 	case strings.Contains(slug, "preset"):
 		return "preset-0"

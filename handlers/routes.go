@@ -56,6 +56,7 @@ func (s *Server) apiRoutes() []route {
 		{post, "/api/v1/sessions/:id/prompts", owner, prompt, s.apiCreatePrompt},
 		{post, "/api/v1/sessions/:id/interruption", owner, prompt, s.apiInterrupt},
 		{post, "/api/v1/sessions/:id/continuation", owner, prompt, s.apiContinue},
+		{post, "/api/v1/sessions/:id/settings", owner, prompt, s.apiChooseSettings},
 		{post, "/api/v1/sessions/:id/archive", owner, prompt, s.apiArchive},
 		{get, "/api/v1/receipts/:key", owner, read, s.apiReceipts},
 		{del, "/api/v1/prompts/:id", owner, prompt, s.apiWithdraw},

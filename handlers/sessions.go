@@ -33,6 +33,8 @@ type sessionInput struct {
 	Policy    *journal.Policy `json:"policy"`
 	Limits    *limitsInput    `json:"limits"`
 	Prompt    *promptText     `json:"prompt"`
+
+	Settings []journal.Setting `json:"settings"` // of the agent, from the first prompt on
 }
 
 type promptText struct {
@@ -47,7 +49,7 @@ func (s *Server) createSession(ctx context.Context, ownerID, key string, in sess
 	if err := in.check(); err != nil {
 		return out, false, err
 	}
-	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules, Limits: limits}
+	n := store.NewSession{Title: in.title(), Agent: in.Agent, Given: in.Workspace, Preset: in.Preset, Rules: in.Rules, Limits: limits, Settings: in.Settings}
 	if in.Policy != nil {
 		n.Policy = *in.Policy
 	}
@@ -59,6 +61,9 @@ func (s *Server) createSession(ctx context.Context, ownerID, key string, in sess
 		return out, found, err
 	}
 	if err := s.checkAgent(ctx, in.Agent); err != nil {
+		return out, false, err
+	}
+	if err := s.checkSettings(ctx, ownerID, in.Agent, in.Settings); err != nil {
 		return out, false, err
 	}
 	if n.Workspace, n.WorkspaceID, err = s.opts.Prepare(ctx, in.Workspace); err != nil {
@@ -196,7 +201,11 @@ func (s *Server) apiAgents(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	items := each(agents, func(a store.Agent) agentJSON { return agentJSON{a.Name, a.Kind, a.Available, a.Reason} })
+	offers, err := s.store.AgentOffers(c.UserContext(), current(c).User.ID)
+	if err != nil {
+		return err
+	}
+	items := each(agents, func(a store.Agent) agentJSON { return newAgentJSON(a, offers) })
 	return sendJSON(c, http.StatusOK, itemsJSON[agentJSON]{items})
 }
 

@@ -25,6 +25,8 @@ type sessionJSON struct {
 	Forgotten          *forgottenJSON         `json:"forgotten"`
 	Execution          *executionJSON         `json:"execution"`
 	Usage              journal.Usage          `json:"usage"`
+	Context            *contextJSON           `json:"context,omitempty"`
+	Settings           []settingJSON          `json:"settings,omitempty"`
 	CreatedAt          string                 `json:"created_at"`
 	UpdatedAt          string                 `json:"updated_at"`
 }
@@ -34,6 +36,35 @@ type forgottenJSON struct {
 	Reason  string              `json:"reason"`
 	How     journal.AgentMemory `json:"how"`
 	MayPass bool                `json:"may_pass"`
+}
+
+type contextJSON struct {
+	Used int64  `json:"used"` // tokens
+	Size *int64 `json:"size"` // null: not told
+}
+
+// settingJSON is a setting of the agent as it is, and as it is wanted from the next
+// prompt on.
+type settingJSON struct {
+	ID       string  `json:"id"`
+	Name     *string `json:"name"` // null: the agent doesn't offer it
+	Category *string `json:"category"`
+	Current  *string `json:"current"` // null: the agent hasn't told
+	Wanted   *string `json:"wanted"`  // null: nobody wants anything of it
+}
+
+func settingsJSON(st *journal.State) []settingJSON {
+	out := make([]settingJSON, 0, len(st.Options))
+	for _, o := range st.Options {
+		wanted, _ := st.Wants(o.ID)
+		out = append(out, settingJSON{o.ID, &o.Name, journal.OrNil(o.Category), journal.OrNil(o.Current), journal.OrNil(wanted)})
+	}
+	for _, w := range st.Wanted {
+		if st.Option(w.ID) == nil {
+			out = append(out, settingJSON{ID: w.ID, Wanted: &w.Value})
+		}
+	}
+	return out
 }
 
 type executionJSON struct {
@@ -53,6 +84,13 @@ func newSessionJSON(s *store.Session) sessionJSON {
 	}
 	if f := s.State.Forgotten; f != nil {
 		out.Forgotten = &forgottenJSON{Reason: f.Reason, How: f.How, MayPass: f.MayPass}
+	}
+	out.Settings = settingsJSON(&s.State)
+	if c := s.State.Context; c != nil {
+		out.Context = &contextJSON{Used: c.Used}
+		if c.Size > 0 {
+			out.Context.Size = &c.Size
+		}
 	}
 	if c := s.Claim; c != nil {
 		out.Execution = &executionJSON{ID: c.ExecutionID, Worker: c.WorkerID, Phase: c.Phase, ExpiresAt: timeJSON(c.ExpiresAt)}
@@ -188,6 +226,19 @@ type agentJSON struct {
 	Kind      string `json:"kind"`
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"`
+
+	// What it offered to be set when it last opened a new session of the owner's, and
+	// when that was; missing: it hasn't yet.
+	Options   []journal.AgentOption `json:"options,omitempty"`
+	OptionsAt string                `json:"options_at,omitempty"`
+}
+
+func newAgentJSON(a store.Agent, offers map[string]store.AgentOffers) agentJSON {
+	out := agentJSON{Name: a.Name, Kind: a.Kind, Available: a.Available, Reason: a.Reason}
+	if o, known := offers[a.Name]; known {
+		out.Options, out.OptionsAt = o.Options, timeJSON(o.At)
+	}
+	return out
 }
 
 type itemsJSON[T any] struct {

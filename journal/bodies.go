@@ -46,6 +46,11 @@ const (
 	KindAgentForgotten      Kind = "agent.forgotten"
 	KindAgentEnded          Kind = "agent.ended"
 	KindAgentEvent          Kind = "agent.event"
+	KindAgentOptions        Kind = "agent.options"
+	KindAgentSetting        Kind = "agent.setting"
+	KindAgentCommands       Kind = "agent.commands"
+	KindAgentUsage          Kind = "agent.usage"
+	KindSettingsChosen      Kind = "settings.chosen"
 )
 
 var bodies = map[Kind]func() Body{
@@ -91,6 +96,11 @@ var bodies = map[Kind]func() Body{
 	KindAgentForgotten:      func() Body { return new(AgentForgotten) },
 	KindAgentEnded:          func() Body { return new(AgentEnded) },
 	KindAgentEvent:          func() Body { return new(AgentEvent) },
+	KindAgentOptions:        func() Body { return new(AgentOptions) },
+	KindAgentSetting:        func() Body { return new(AgentSetting) },
+	KindAgentCommands:       func() Body { return new(AgentCommands) },
+	KindAgentUsage:          func() Body { return new(AgentUsage) },
+	KindSettingsChosen:      func() Body { return new(SettingsChosen) },
 }
 
 type (
@@ -106,6 +116,8 @@ type (
 		OwnerID     string `json:"owner_id"`
 		// Limits are those that were asked for; null: the default ones.
 		Limits *Limits `json:"limits"`
+		// Settings are what is wanted of the agent from the first prompt on.
+		Settings []Setting `json:"settings,omitempty"`
 	}
 	// SessionRenamed gives a session another title.
 	SessionRenamed struct {

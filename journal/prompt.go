@@ -37,11 +37,12 @@ const (
 // Operation is the scope of an idempotency key, the same for form and API (ADM-2).
 type Operation string
 
-// The operations that need a key.
+// The operations that take a key.
 const (
-	OpCreateSession Operation = "sessions.create"
-	OpCreatePrompt  Operation = "prompts.create"
-	OpDecide        Operation = "permissions.decide"
+	OpCreateSession  Operation = "sessions.create"
+	OpCreatePrompt   Operation = "prompts.create"
+	OpDecide         Operation = "permissions.decide"
+	OpChooseSettings Operation = "settings.choose"
 )
 
 // Receipt is the answer to an accepted prompt. It has an address: its key.

@@ -38,6 +38,13 @@ type State struct {
 	LatestAssistant string        `json:"latest_assistant,omitempty"`
 	Usage           Usage         `json:"usage"`
 
+	Options     []OptionNow `json:"agent_options,omitempty"` // that the agent offers
+	OptionsSeq  int64       `json:"options_seq,omitempty"`   // of the agent.options that has all of them; 0: there is none
+	CommandsSeq int64       `json:"commands_seq,omitempty"`  // of the last agent.commands
+	Wanted      []Setting   `json:"settings,omitempty"`      // by people, from the next prompt on
+	Context     *ContextUse `json:"context,omitempty"`       // nil: the agent hasn't told
+	Cost        *AgentCost  `json:"agent_cost,omitempty"`
+
 	Base       ExecutionState `json:"base"`
 	BaseSince  int64          `json:"base_since"`
 	RunnableAt int64          `json:"runnable_at,omitempty"` // since when there is work, or when it will be; 0: none
@@ -133,6 +140,8 @@ type AgentProcess struct {
 	Resumes     bool     `json:"resumes,omitempty"`     // it can go on with that session in another process
 	Credentials []string `json:"credentials,omitempty"` // ids of those that it was started with, in the order of their names
 	AdoptedAt   int64    `json:"adopted_at,omitempty"`  // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
+
+	Setting *PendingSetting `json:"setting,omitempty"` // nil: no answer to a setting is waited for
 }
 
 func (p *AgentProcess) isAdopted() bool { return p != nil && p.AdoptedAt > 0 }

@@ -11,6 +11,7 @@ func (s *State) Apply(ev *Event, body Body) error {
 	}
 	s.applyWork(body)
 	s.applyRest(ev, body)
+	s.applyOptions(ev, body)
 	s.UpdatedAt = ev.Time
 	switch at := s.work(ev.Time); {
 	case at == 0 || at > ev.Time:

@@ -207,7 +207,7 @@ func (p *summaryPart) fit(most int) string {
 func (h *History) unknown() summaryPart {
 	p := summaryPart{title: "What was unknown: do not repeat it by yourself", what: "what was unknown", left: h.UnknownLeft, most: summaryUnknown}
 	for _, c := range h.Unknown {
-		line := fmt.Sprintf("- %s: its outcome was unknown", named(c))
+		line := fmt.Sprintf("- %s: its outcome was unknown", callLine(c))
 		full := line
 		if r := c.Resolution; r != nil {
 			line += "; the person says: " + strings.ReplaceAll(string(r.Outcome), "_", " ") + ".\n"
@@ -254,7 +254,7 @@ func (h *History) asked() summaryPart {
 func (h *History) done() summaryPart {
 	p := summaryPart{title: "What the agent did, and how it ended", what: "what it did", left: h.DoneLeft}
 	for _, c := range h.Done {
-		line := "- " + named(c) + ": " + string(c.State)
+		line := "- " + callLine(c) + ": " + string(c.State)
 		if c.ExitCode != nil {
 			line += fmt.Sprintf(", exit code %d", *c.ExitCode)
 		}
@@ -302,8 +302,8 @@ func (h *History) said() summaryPart {
 	return p
 }
 
-// named says what a call is, in one line whatever it calls itself.
-func named(c *Call) string {
+// callLine says what a call is, in one line whatever it calls itself.
+func callLine(c *Call) string {
 	return strings.Trim(strconv.Quote(Cut(c.Tool, 40)), `"`) + " " + strconv.Quote(Cut(c.Title(), 160))
 }
 

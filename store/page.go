@@ -26,7 +26,8 @@ type SessionPage struct {
 	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
 	Seen     Seen
 	Unsent   Unsent
-	Summary  string // which the agent would be told if it started anew; "" unless it has forgotten the session
+	Summary  string                 // which the agent would be told if it started anew; "" unless it has forgotten the session
+	Commands *journal.AgentCommands // nil: the agent has told none
 }
 
 // OutputEnds are the beginning and the end of a call's output as it stands in
@@ -241,6 +242,11 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		}
 		if p.Queue, err = admitted(ctx, q, id); err != nil {
 			return err
+		}
+		if seq := p.Session.State.CommandsSeq; seq > 0 {
+			if p.Commands, err = bodyAt[*journal.AgentCommands](ctx, q, id, seq); err != nil {
+				return err
+			}
 		}
 		if p.Requests, err = requestsWhere(ctx, q, "session_id = ? AND state = 'pending' ORDER BY asked_seq LIMIT ?", id, MaxPageRequests); err != nil {
 			return err

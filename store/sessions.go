@@ -29,6 +29,7 @@ type NewSession struct {
 	Rules       []journal.Rule
 	Policy      journal.Policy
 	Limits      *journal.Limits // nil: the default ones
+	Settings    []journal.Setting
 	Prompt      *PromptInput
 }
 
@@ -40,6 +41,9 @@ func (n NewSession) hash() string {
 	parts := []any{n.Title, n.Agent, cmp.Or(n.Given, n.Workspace), n.Preset, n.Rules, n.Policy, prompt}
 	if n.Limits != nil { // what was hashed before there were any stays the same
 		parts = append(parts, *n.Limits)
+	}
+	if len(n.Settings) > 0 {
+		parts = append(parts, n.Settings)
 	}
 	return journal.PayloadHash(norm.NFC.String, parts...)
 }
@@ -101,6 +105,9 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 			return out, false, err
 		}
 	}
+	if err := journal.CheckSettings(nil, n.Settings); err != nil {
+		return out, false, err
+	}
 	if n.Rules == nil {
 		n.Rules = []journal.Rule{}
 	}
@@ -117,7 +124,7 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 		if !first {
 			return errReplay
 		}
-		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, WorkspaceID: n.WorkspaceID, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner, Limits: n.Limits}
+		created := &journal.SessionCreated{Title: n.Title, Agent: n.Agent, Workspace: n.Workspace, WorkspaceID: n.WorkspaceID, Preset: n.Preset, Rules: n.Rules, Policy: n.Policy, OwnerID: owner, Limits: n.Limits, Settings: n.Settings}
 		if err := l.append(ctx, journal.User(owner), created); err != nil {
 			return err
 		}
@@ -155,6 +162,11 @@ func (s *Store) checkKept(n NewSession) error {
 	for i, r := range n.Rules {
 		for _, text := range []string{r.Permission, r.Pattern, r.Action} {
 			all = append(all, used{"rule", fmt.Sprintf("Rule %d", i+1), text, "Write the rule without it, with * in its place"})
+		}
+	}
+	for _, set := range n.Settings {
+		for _, text := range []string{set.ID, set.Value} {
+			all = append(all, used{"setting", "The setting " + s.clean.Text(set.ID), text, "Choose another value"})
 		}
 	}
 	for _, u := range all {

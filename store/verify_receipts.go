@@ -63,6 +63,12 @@ func (o *verification) owes(ctx context.Context, ev *journal.Event, body journal
 			}
 		}
 		return w, nil
+	case *journal.SettingsChosen: // likewise
+		w := owed{op: journal.OpChooseSettings, subject: o.id}
+		if raw, err := journal.Encode(b.Settings); err == nil && asWritten(string(raw)) {
+			w.hashes = []string{settingsHash(b.Settings)}
+		}
+		return w, nil
 	}
 	return owed{}, nil
 }

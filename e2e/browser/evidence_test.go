@@ -77,6 +77,20 @@ func TestEvidence_Agent(t *testing.T) {
 	})
 }
 
+// TestEvidence_Settings shows what an agent is set to, for a new session and in one.
+func TestEvidence_Settings(t *testing.T) {
+	agentSettings(t, func(b *tab, stage string) {
+		b.until("its folds are open", "document.querySelectorAll('.agent-set details, #agent-commands').forEach(d => d.open = true) || true")
+		for _, theme := range []string{"light", "dark"} {
+			b.theme(theme)
+			for width, size := range map[int64]string{1280: "wide", 390: "narrow"} {
+				b.width(width)
+				shoot(b, "agent-settings-"+stage+"-"+size+"-"+theme)
+			}
+		}
+	})
+}
+
 // picture takes a page in both themes and widths.
 func picture(b *tab, name, path string) {
 	for _, theme := range []string{"light", "dark"} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type agent struct {
 	state  *state
 	queue  chan *turn
 	closed context.Context // ends when stdin has, unless that is ignored
+	has    settings        // of the reader alone
 
 	writing sync.Mutex // one write at a time
 
@@ -46,7 +48,7 @@ func newAgent(scriptFile, logPath, statePath string) (*agent, error) {
 	}
 	return &agent{
 		script: s, log: log, state: kept, queue: make(chan *turn, 1000),
-		waiting: map[wire.ID]chan wire.Message{}, turns: map[*turn]bool{},
+		waiting: map[wire.ID]chan wire.Message{}, turns: map[*turn]bool{}, has: maps.Clone(s.Session),
 	}, nil
 }
 
@@ -132,6 +134,8 @@ func (a *agent) answer(m wire.Message) {
 				a.usual(m)
 			}
 		case fixed.Hang:
+		case fixed.Crash:
+			fail(doCrash(nil, true, step{}))
 		case fixed.Error != nil:
 			a.write(errorLine(m.ID, *fixed.Error))
 		default:
@@ -158,8 +162,9 @@ func (a *agent) usual(m wire.Message) {
 		a.openSession(m)
 	case m.Method == wire.MethodSessionPrompt:
 		a.prompt(m)
-	case m.Method == wire.MethodAuthenticate, m.Method == wire.MethodSetMode, m.Method == wire.MethodSetConfigOption,
-		m.Method == "session/close" && bool(offered.Close):
+	case m.Method == wire.MethodSetMode, m.Method == wire.MethodSetConfigOption, m.Method == wire.MethodSetModel:
+		a.set(m)
+	case m.Method == wire.MethodAuthenticate, m.Method == "session/close" && bool(offered.Close):
 		a.result(m.ID, struct{}{})
 	default:
 		a.refuse(m, wire.CodeMethodNotFound, m.Method+" is not offered")
@@ -178,7 +183,7 @@ func (a *agent) initialize(m wire.Message) {
 func (a *agent) newSession(m wire.Message) {
 	id := a.state.newSession()
 	result := map[string]any{"sessionId": id}
-	for name, value := range a.script.Session {
+	for name, value := range a.has {
 		result[name] = value
 	}
 	a.result(m.ID, result)
@@ -202,7 +207,7 @@ func (a *agent) openSession(m wire.Message) {
 			a.write(updateLine(p.SessionID, update))
 		}
 	}
-	a.result(m.ID, a.script.Session) // null, if there is nothing to say
+	a.result(m.ID, a.has) // null, if there is nothing to say
 	a.opened(p.SessionID)
 }
 

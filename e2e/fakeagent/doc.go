@@ -17,8 +17,11 @@
 //	                  resume and close. What they don't offer is refused, -32601
 //	auth_methods      authMethods of that answer
 //	protocol_version  of that answer: 1
-//	session           members of the answers to session/new, load and resume: modes, …
-//	answers           method → {"result": …} or {"error": {…}} or {"hang": true}:
+//	session           members of the answers to session/new, load and resume: modes,
+//	                  configOptions, models. What is set of them a process keeps;
+//	                  a value that isn't among the choices is refused, -32602
+//	answers           method → {"result": …} or {"error": {…}} or {"hang": true}, or
+//	                  {"crash": true}: kills the agent, signal 9:
 //	                  answers that method so, whatever else is said here; or
 //	                  {"after_file": PATH}: as else, but not before that exists
 //	needs_env         a variable: without it no session is opened, but answered -32000

@@ -32,6 +32,7 @@ type answer struct {
 	Result    json.RawMessage `json:"result"`
 	Error     *wire.Error     `json:"error"`
 	Hang      bool            `json:"hang"`
+	Crash     bool            `json:"crash"`
 	AfterFile string          `json:"after_file"`
 }
 

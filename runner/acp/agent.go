@@ -90,6 +90,9 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 		case err != nil:
 			return s.leave(ctx, heeding, err)
 		}
+		if err := s.configure(heeding); err != nil {
+			return s.leave(ctx, heeding, err)
+		}
 		if err := s.prompt(heeding); err != nil {
 			return s.leave(ctx, heeding, err)
 		}

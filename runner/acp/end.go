@@ -36,11 +36,16 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 // with the journal itself is the drain's.
 func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
 	var refused *refusedError
+	var unset *unsetError
 	reason := "it can't be worked with"
 	switch {
+	case errors.As(err, &unset): // the process waits for the next prompt
+		return runner.Result{Failed: unset.words}, nil
 	case errors.As(err, &refused):
 	case errors.Is(err, errLate):
 		reason = "it did not open a session in time"
+	case errors.Is(err, errUnanswered):
+		reason = "it did not answer in time whether it takes a setting"
 	case errors.Is(err, wire.ErrLineTooLong):
 		reason = "it sent a line that is too long"
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -140,6 +141,7 @@ func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) e
 		return o.refused(m.Err)
 	}
 	body := &journal.AgentOpened{ProcessID: o.s.conn.p.ID(), AgentSessionID: o.s.t.State().AgentSession, How: o.how}
+	offered, _ := wire.Decode[wire.SessionState](m.Result) // null, or not readable: it offers nothing yet
 	if o.how == journal.AgentNew {
 		r, err := wire.Decode[wire.NewSessionResult](m.Result)
 		if err != nil || r.SessionID == "" {
@@ -152,7 +154,32 @@ func (o *opening) opened(ctx context.Context, line *wire.Line, m wire.Message) e
 	}
 	caps := o.init.AgentCapabilities
 	body.Resumes = caps.LoadSession || bool(caps.SessionCapabilities.Resume)
-	return o.s.conn.commit(ctx, line, runner.Commit{Drafts: []journal.Draft{runner.Seen(body)}})
+	drafts := append([]journal.Draft{runner.Seen(body)}, o.offered(offersOf(offered))...)
+	if err := o.s.conn.commit(ctx, line, runner.Commit{Drafts: drafts}); err != nil {
+		return err
+	}
+	o.remember(ctx, body)
+	return nil
+}
+
+// offered is the fact of what the agent offers in a session that it has opened.
+func (o *opening) offered(list []journal.AgentOption) []journal.Draft {
+	if len(list) == 0 {
+		return nil
+	}
+	kept, more := journal.BoundOptions(list)
+	return []journal.Draft{runner.Seen(&journal.AgentOptions{ProcessID: o.s.conn.p.ID(), Options: kept, More: more})}
+}
+
+// remember keeps what the agent offers in a new session for the next that is made
+// of it (see store.SaveAgentOffers). One that can't be kept holds up no turn.
+func (o *opening) remember(ctx context.Context, opened *journal.AgentOpened) {
+	if opened.How != journal.AgentNew || o.s.t.State().OptionsSeq == 0 {
+		return
+	}
+	if now, err := o.s.options(ctx); err == nil {
+		o.s.t.KeepOffers(ctx, strings.TrimSpace(opened.Name+" "+opened.Version), now.now)
+	}
 }
 
 func (o *opening) refused(e *wire.Error) error {

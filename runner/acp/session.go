@@ -35,6 +35,8 @@ type session struct {
 	waiting  bool            // a person is asked
 	given    map[string]bool // requests that the drafts cancel
 	answers  []int64         // asks that the frames answer
+	offers   offers          // what the agent offers, and what of it isn't committed
+	unset    *unsetError     // the agent has refused a setting
 	ending   bool            // it is told nothing any more
 }
 
@@ -151,6 +153,9 @@ func (s *session) again(ctx context.Context) error {
 		return err
 	}
 	s.result = nil
+	if err := s.configure(ctx); err != nil {
+		return err
+	}
 	return s.prompt(ctx)
 }
 
@@ -304,6 +309,9 @@ func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.
 // flush commits what was made of the lines up to one.
 func (s *session) flush(ctx context.Context, line *wire.Line) error {
 	s.spill()
+	if err := s.spillOffers(ctx); err != nil {
+		return err
+	}
 	a := runner.Commit{Drafts: s.drafts, Frames: s.frames, Asks: s.asks, Answered: s.answers}
 	if s.result != nil {
 		a.Phase = journal.PhaseSafe
@@ -317,6 +325,9 @@ func (s *session) flush(ctx context.Context, line *wire.Line) error {
 func (s *session) message(ctx context.Context, m wire.Message) error {
 	switch {
 	case m.Kind == wire.KindResponse:
+		if set, err := s.setAnswered(ctx, m); set || err != nil {
+			return err
+		}
 		s.answered(m)
 		return nil
 	case m.Kind == wire.KindRequest:
@@ -421,7 +432,7 @@ func (s *session) catchUp(ctx context.Context) error {
 				return err
 			}
 			s.complete()
-			if len(s.drafts) == 0 {
+			if len(s.drafts) == 0 && !s.offers.pending() {
 				return nil
 			}
 			return s.flush(ctx, nil)

@@ -31,8 +31,21 @@ func (s *session) update(ctx context.Context, u wire.Update) error {
 		return s.tool(ctx, u)
 	case wire.Plan:
 		s.t.SetPlan(plan(u))
-	case wire.Commands, wire.CurrentMode, wire.ConfigOptions, wire.SessionInfo, wire.UsageUpdate:
-		// Nothing is made of them yet; they come again with each process.
+	case wire.ConfigOptions:
+		return s.heardOptions(ctx, config(u.ConfigOptions))
+	case wire.CurrentMode:
+		return s.heardOptions(ctx, currently(isMode, u.CurrentModeID))
+	case wire.Commands:
+		s.offers.commands = &u
+	case wire.UsageUpdate:
+		s.heardUsage(u)
+	case wire.Notice:
+		s.notice(u)
+	case wire.Compaction:
+		s.compaction(u)
+	case wire.CompactionChunk:
+		return s.piece(ctx, journal.PartNote, "compaction "+u.CompactionID, u.Content)
+	case wire.SessionInfo: // its title is the agent's; the session has its own
 	case wire.UnknownUpdate:
 		s.opaque(u.Raw)
 	default:
@@ -54,16 +67,20 @@ func (s *session) chunk(ctx context.Context, c wire.Chunk) error {
 	case wire.AgentThought:
 		part = journal.PartReasoning
 	}
-	text, ok := c.Content.(wire.TextBlock)
+	return s.piece(ctx, part, c.MessageID, c.Content)
+}
+
+func (s *session) piece(ctx context.Context, part journal.Part, agentID string, content wire.Block) error {
+	text, ok := content.(wire.TextBlock)
 	if !ok {
-		raw, err := journal.Encode(c.Content)
+		raw, err := journal.Encode(content)
 		if err != nil {
 			return fmt.Errorf("encode a piece of content: %w", err)
 		}
 		s.opaque(raw)
 		return nil
 	}
-	m, err := s.messageOf(ctx, part, c.MessageID)
+	m, err := s.messageOf(ctx, part, agentID)
 	if err == nil {
 		m.text += text.Text
 	}

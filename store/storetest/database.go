@@ -210,7 +210,7 @@ func (db *DB) Rebind(query string) string {
 var tables = []string{
 	"meta", "users", "sign_in_link", "token", "web_session", "worker", "session", "event", "blob", "receipt", "claim", "unsent", "seen", "preference",
 	"input", "message", "call", "call_output", "request", "attempt", "recovery", "spool",
-	"agent_process", "agent_frame", "agent_ask", "credential",
+	"agent_process", "agent_frame", "agent_ask", "agent_offers", "credential",
 }
 
 // RowCounts counts the rows of every table: equal before and after a refusal.

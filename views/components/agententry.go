@@ -8,7 +8,7 @@ import (
 )
 
 // agentEntry tells of the agent's process: calm, since nobody has to do anything of it.
-func (d *drawer) agentEntry(body journal.Body) (Entry, bool) {
+func (d *drawer) agentEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	switch b := body.(type) {
 	case *journal.AgentStarted:
 		e := minor("The agent’s process was started")
@@ -50,7 +50,7 @@ func (d *drawer) agentEntry(body journal.Body) (Entry, bool) {
 		e.Raw = journal.Cut(textOf(b.Raw), opaqueBytes)
 		return e, true
 	}
-	return Entry{}, false
+	return settingEntry(ev, body)
 }
 
 // withCredentials names what of its owner's credentials a process has.

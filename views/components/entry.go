@@ -176,7 +176,7 @@ func (d *drawer) entry(ev *journal.Event, body journal.Body) Entry {
 	if e, ok := d.attemptEntry(body); ok {
 		return e
 	}
-	if e, ok := d.agentEntry(body); ok {
+	if e, ok := d.agentEntry(ev, body); ok {
 		return e
 	}
 	return opaqueEntry(ev)
@@ -206,7 +206,11 @@ func (d *drawer) whoDid(id string) string {
 func (d *drawer) sessionEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	switch b := body.(type) {
 	case *journal.SessionCreated:
-		return Entry{Icon: "person", Title: Say(d.whoDid(ev.Actor.ID) + " started this session"), Note: Say("agent ", Code(b.Agent), " in ", Code(b.Workspace))}, true
+		e := Entry{Icon: "person", Title: Say(d.whoDid(ev.Actor.ID) + " started this session"), Note: Say("agent ", Code(b.Agent), " in ", Code(b.Workspace))}
+		if len(b.Settings) > 0 {
+			e.Lines = []Phrase{settingsPhrase("With ", b.Settings)}
+		}
+		return e, true
 	case *journal.SessionRenamed:
 		return Entry{Class: "minor", Icon: "edit", Title: Say("Renamed to “" + Line(b.Title, 200) + "”")}, true
 	case *journal.SessionArchived:
@@ -215,6 +219,8 @@ func (d *drawer) sessionEntry(ev *journal.Event, body journal.Body) (Entry, bool
 		return Entry{Icon: "hold", Title: Say(blockedWords(&journal.BlockInfo{Cause: b.Cause})), Lines: []Phrase{Say(b.Detail)}}, true
 	case *journal.SessionUnblocked:
 		return Entry{Class: "minor", Icon: "run", Title: Say("The cause is gone; the session goes on")}, true
+	case *journal.SettingsChosen:
+		return Entry{Icon: "person", Title: Say(d.whoDid(b.By) + " changed the agent’s settings"), Note: Say("from the next message on"), Lines: []Phrase{settingsPhrase("", b.Settings)}}, true
 	case *journal.StepRecovered:
 		return recoveredEntry(b), true
 	}

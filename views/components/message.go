@@ -77,7 +77,7 @@ func (d *drawer) messagePiece(ev *journal.Event, b *journal.MessageDelta) Entry 
 		e.Draft.Text, e.Draft.Through, e.Draft.Before = w.Text, w.Through, w.Before
 	}
 	if b.Part == journal.PartReasoning {
-		e.Fold = "Show its reasoning so far"
+		e.Title, e.Fold = Say("The agent is thinking"), "Show its thinking so far"
 	}
 	return e
 }
@@ -97,7 +97,7 @@ func (d *drawer) message(ev *journal.Event, b *journal.MessageCompleted) Entry {
 	e.prose(text)
 	switch b.Part {
 	case journal.PartReasoning:
-		e.Class, e.Title, e.Fold = "minor", Say("The agent thought"), "Show its reasoning, "+Plural(len(strings.Fields(text)), "word")
+		e.Class, e.Title, e.Fold = "minor", Say("The agent thought"), "Show its thinking, "+Plural(len(strings.Fields(text)), "word")
 	case journal.PartNote:
 		e.Note = Say("note")
 		if b.Role == journal.RoleServer { // it quotes whoever there was

@@ -79,7 +79,7 @@ func TestEntries_MessageStandsOnceWhenItIsWhole(t *testing.T) {
 		t.Errorf("a message that went on stands as %q and %q", again[0].Prose, again[1].Prose)
 	}
 	thought := render(t, components.JournalRow(components.Entries(window(t, &journal.MessageCompleted{MessageID: "msg_2", Part: journal.PartReasoning, Text: journal.T("first **this**")}))[0], now))
-	if fold := thought.Find("details:not([open])"); fold.Find(".prose strong").Length() != 1 || text(fold.Find("summary")) != "Show its reasoning, 2 words" {
+	if fold := thought.Find("details:not([open])"); fold.Find(".prose strong").Length() != 1 || text(fold.Find("summary")) != "Show its thinking, 2 words" {
 		t.Errorf("reasoning stands as %q", text(thought.Selection))
 	}
 }

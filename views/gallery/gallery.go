@@ -28,7 +28,7 @@ func Sections() []Section {
 	return []Section{
 		registers(), lastKnown(), views(), cells(), marks(),
 		askCards(), unknownCards(), attemptCards(), heldNotices(), pageParts(),
-		entries(), away(), outputs(), diffs(), traces(), plans(), facts(), queues(), composers(),
+		entries(), away(), outputs(), diffs(), traces(), plans(), settings(), facts(), queues(), composers(),
 		formParts(), texts(), notices(), tables(), buttons(), icons(),
 	}
 }

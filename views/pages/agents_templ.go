@@ -346,8 +346,8 @@ func agentCommand(a Agent) templ.Component {
 	})
 }
 
-// AgentSettings is the page of one agent: start it and look.
-func AgentSettings(p AgentPage) templ.Component {
+// OneAgentPage is the page of one agent: start it and look.
+func OneAgentPage(p AgentPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

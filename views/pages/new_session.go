@@ -1,8 +1,11 @@
 package pages
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"holdfast/journal"
 	"holdfast/journal/policy"
 	"holdfast/views/components"
 )
@@ -22,6 +25,40 @@ type NewSession struct {
 	Agents    []components.Agent
 	Recent    []string // workspaces that were used last
 	Workers   int
+	Offers    map[string]Offer  // by agent, of those that are known
+	Settings  map[string]string // as chosen, by the name of the field
+}
+
+// Offer is what an agent offered to be set when it last opened a new session.
+type Offer struct {
+	Options []journal.AgentOption
+	At      int64
+}
+
+// SettingFieldPrefix is that of the names of an agent's fields; the setting's id follows.
+func SettingFieldPrefix(agent string) string { return "set:" + agent + ":" }
+
+// SettingFields are the fields of the settings of the i-th agent.
+func (p NewSession) SettingFields(i int) []components.SettingField {
+	agent := p.Agents[i].Name
+	var out []components.SettingField
+	for j := range p.Offers[agent].Options {
+		o := &p.Offers[agent].Options[j]
+		f := components.NewSettingField(fmt.Sprintf("set-%d-%d", i, j), SettingFieldPrefix(agent)+o.ID, "As the agent has it", o)
+		f.Chosen = p.Settings[f.Name]
+		out = append(out, f)
+	}
+	return out
+}
+
+// SettingsOpen reports whether the settings of an agent stand open: something is chosen.
+func (p NewSession) SettingsOpen(agent string) bool {
+	for name, value := range p.Settings {
+		if value != "" && strings.HasPrefix(name, SettingFieldPrefix(agent)) {
+			return true
+		}
+	}
+	return false
 }
 
 // LimitFields are the bounds that mean something for the agents that are offered.

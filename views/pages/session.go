@@ -25,6 +25,7 @@ type Session struct {
 	Forgotten components.ForgottenCard
 	Raise     components.RaiseTyped // of a *continue* that was refused
 	Trace     components.TraceView
+	Commands  components.CommandList // of the agent
 
 	// The last entry that the viewer had on their screen before they left, and
 	// when that was; 0: they were not away, or the marker stands elsewhere.

@@ -33,7 +33,8 @@ const (
 	MethodSessionCancel     = "session/cancel" // a notification
 	MethodSetMode           = "session/set_mode"
 	MethodSetConfigOption   = "session/set_config_option"
-	MethodSessionUpdate     = "session/update" // a notification, of the agent
+	MethodSetModel          = "session/set_model" // of agents from before config options
+	MethodSessionUpdate     = "session/update"    // a notification, of the agent
 	MethodRequestPermission = "session/request_permission"
 	MethodCancelRequest     = "$/cancel_request" // a notification, both ways
 )

@@ -224,6 +224,17 @@ type SetModeParams struct {
 	ModeID    string `json:"modeId" wire:"required"`
 }
 
+// SetConfigResult answers it.
+type SetConfigResult struct {
+	ConfigOptions []ConfigOption `json:"configOptions"` // nil: it doesn't say
+}
+
+// SetModelParams set a model, with agents from before config options.
+type SetModelParams struct {
+	SessionID string `json:"sessionId" wire:"required"`
+	ModelID   string `json:"modelId" wire:"required"`
+}
+
 // PromptParams ask for a turn.
 type PromptParams struct {
 	SessionID string  `json:"sessionId" wire:"required"`

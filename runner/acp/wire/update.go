@@ -83,8 +83,14 @@ type Commands struct {
 
 // Command is one of them.
 type Command struct {
-	Name        string `json:"name" wire:"required"`
-	Description string `json:"description"`
+	Name        string        `json:"name" wire:"required"`
+	Description string        `json:"description"`
+	Input       *CommandInput `json:"input"` // nil: it takes none
+}
+
+// CommandInput is what may be typed after a command.
+type CommandInput struct {
+	Hint string `json:"hint"`
 }
 
 // CurrentMode tells that the agent is in another mode.

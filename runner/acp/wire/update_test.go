@@ -27,7 +27,7 @@ func TestParseUpdate(t *testing.T) {
 		"empty plan": {`{"sessionUpdate":"plan","entries":[]}`, Plan{[]PlanEntry{}}},
 		"commands": {
 			`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"web","description":"d","input":{"hint":"h"}},{"name":"x"}]}`,
-			Commands{[]Command{{"web", "d"}, {"x", ""}}},
+			Commands{[]Command{{"web", "d", &CommandInput{"h"}}, {"x", "", nil}}},
 		},
 		"mode": {`{"sessionUpdate":"current_mode_update","currentModeId":"plan"}`, CurrentMode{"plan"}},
 		"options": {

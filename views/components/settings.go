@@ -1,0 +1,251 @@
+package components
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"holdfast/journal"
+)
+
+// settingEntry tells what an agent can be set to, and what became of that. How full
+// its context is stands beside the journal.
+func settingEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
+	switch b := body.(type) {
+	case *journal.AgentOptions:
+		return optionsEntry(ev, b), true
+	case *journal.AgentSetting:
+		value, id := Code(Line(b.Value, 80)), Code(Line(b.ID, 60))
+		switch b.Outcome {
+		case journal.SettingSet: // what is set now the next entry tells
+			return Entry{Piece: true}, true
+		case journal.SettingRefused:
+			return Entry{Icon: "fail", Title: Say("The agent refused ", value, " for ", id), Lines: []Phrase{Say(Line(b.Error, 1000))}}, true
+		case journal.SettingTold:
+		}
+		return minor("The agent is told to use ", value, " for ", id), true
+	case *journal.AgentCommands:
+		e := minor("The agent takes " + Plural(len(b.Commands)+b.More, "command"))
+		var names []string
+		for _, c := range b.Commands[:min(len(b.Commands), 12)] {
+			names = append(names, "/"+Line(c.Name, 40))
+		}
+		if rest := len(b.Commands) + b.More - len(names); rest > 0 {
+			names = append(names, fmt.Sprintf("and %d more", rest))
+		}
+		e.Note = Say(strings.Join(names, ", "))
+		return e, true
+	case *journal.AgentUsage:
+		return Entry{Piece: true}, true
+	}
+	return Entry{}, false
+}
+
+func optionsEntry(ev *journal.Event, b *journal.AgentOptions) Entry {
+	own := ev.Actor.Type == journal.ActorAgent
+	e := minor("What the agent can be set to")
+	switch {
+	case own && len(b.Changed) > 0:
+		e = Entry{Icon: "agent", Title: Say("The agent changed its settings by itself")}
+	case own:
+		e.Title = Say("The agent offers other settings now")
+	case len(b.Changed) > 0:
+		e.Title = Say("Now set:")
+	}
+	var now []string
+	for i := range b.Options {
+		o := &b.Options[i]
+		if len(b.Changed) == 0 || slices.Contains(b.Changed, o.ID) {
+			now = append(now, optionNow(o.Name, o.Label(o.Current)))
+		}
+	}
+	if len(b.Options) == 0 {
+		now = append(now, "none")
+	}
+	if len(b.Changed) == 0 && b.More > 0 {
+		now = append(now, fmt.Sprintf("and %d more", b.More))
+	}
+	e.Note = Say(strings.Join(now, ", "))
+	return e
+}
+
+func optionNow(name, label string) string {
+	if label == "" {
+		label = "not told"
+	}
+	return Line(name, 60) + ": " + Line(label, 80)
+}
+
+// settingsPhrase names what people want, by the agent's own ids.
+func settingsPhrase(before string, list []journal.Setting) Phrase {
+	parts := []any{before}
+	for i, w := range list {
+		if i > 0 {
+			parts = append(parts, ", ")
+		}
+		parts = append(parts, Line(w.ID, 60)+": ")
+		if w.Value == "" {
+			parts = append(parts, "as the agent has it")
+		} else {
+			parts = append(parts, Code(Line(w.Value, 80)))
+		}
+	}
+	return Say(parts...)
+}
+
+// SettingField is the field of one setting.
+type SettingField struct {
+	ID, Name    string // of the field
+	Label, Hint string
+	Leave       string // the choice that changes nothing
+	Withdraw    string // that takes a wish back; "": there is none
+	Choices     []journal.AgentChoice
+	Chosen      string // as the form sends it
+}
+
+// What a field of a setting sends, besides nothing: a value, or a wish taken back.
+const (
+	chosenPrefix = "="
+	asAgentHasIt = "-"
+)
+
+// ReadSetting reads what a field of a setting has sent; false: it changes nothing.
+func ReadSetting(sent string) (value string, changes bool) {
+	if value, ok := strings.CutPrefix(sent, chosenPrefix); ok && value != "" {
+		return value, true
+	}
+	return "", sent == asAgentHasIt
+}
+
+// settingGroup are choices that stand together.
+type settingGroup struct {
+	Name    string
+	Choices []journal.AgentChoice
+}
+
+func (f SettingField) groups() []settingGroup {
+	var out []settingGroup
+	for _, c := range f.Choices {
+		if n := len(out); n == 0 || out[n-1].Name != c.Group {
+			out = append(out, settingGroup{Name: c.Group})
+		}
+		last := &out[len(out)-1]
+		last.Choices = append(last.Choices, c)
+	}
+	return out
+}
+
+// choice is what a value is called, with what it means if that is short.
+func (f SettingField) choice(c journal.AgentChoice) string {
+	name := Line(c.Name, 80)
+	if c.Description != "" && c.Description != c.Name {
+		name += ": " + Line(c.Description, 80)
+	}
+	return name
+}
+
+func (f SettingField) described() templ.Attributes {
+	if f.Hint == "" {
+		return nil
+	}
+	return templ.Attributes{"aria-describedby": f.ID + "-hint"}
+}
+
+// NewSettingField makes the field of a setting. leave is the choice that changes
+// nothing, without its value.
+func NewSettingField(id, name, leave string, o *journal.AgentOption) SettingField {
+	f := SettingField{ID: id, Name: name, Label: Line(o.Name, 80), Hint: Line(o.Description, 300), Leave: leave, Choices: o.Choices}
+	if o.Current != "" {
+		f.Leave += ": " + Line(o.Label(o.Current), 80)
+	}
+	if o.Type == journal.OptionBoolean {
+		f.Choices = []journal.AgentChoice{{Value: "true", Name: "on"}, {Value: "false", Name: "off"}}
+	}
+	if o.Category == journal.OptionMode {
+		f.Hint = strings.TrimSpace(f.Hint + " Some modes let the agent act without asking, whatever the permissions of the session are.")
+	}
+	if o.More > 0 {
+		f.Hint = strings.TrimSpace(f.Hint + " " + Plural(o.More, "more value") + " can’t be listed here; a program can name them.")
+	}
+	return f
+}
+
+type settingFact struct{ name, now, next string }
+
+// settingFacts are what the agent is set to, then what is wanted that it doesn't offer.
+func settingFacts(s Session) []settingFact {
+	var out []settingFact
+	for i := range s.State.Options {
+		o := &s.State.Options[i]
+		f := settingFact{name: Line(o.Name, 60), now: Line(o.Label, 80)}
+		if f.now == "" {
+			f.now = "not told"
+		}
+		if v, wanted := s.State.Wants(o.ID); wanted && v != o.Current {
+			f.next = Line(v, 80)
+		}
+		out = append(out, f)
+	}
+	for _, w := range s.State.Wanted {
+		if s.State.Option(w.ID) == nil {
+			out = append(out, settingFact{Line(w.ID, 60), "not told", Line(w.Value, 80)})
+		}
+	}
+	return out
+}
+
+// HasSettings reports whether the session's agent can be set, as far as is known.
+func (s Session) HasSettings() bool { return len(s.State.Options)+len(s.State.Wanted) > 0 }
+
+// HasUsage reports whether anything is known of what the agent has used.
+func (s Session) HasUsage() bool { return len(usageFacts(s)) > 0 }
+
+func usageFacts(s Session) []settingFact {
+	var out []settingFact
+	u, l := s.State.Usage, s.State.TurnLimits()
+	if u.InputTokens+u.OutputTokens > 0 {
+		out = append(out, settingFact{name: "Tokens", now: fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)})
+	}
+	if c := s.State.Context; c != nil {
+		out = append(out, settingFact{name: "Context", now: contextWords(c)})
+	}
+	if u.CostUSD > 0 || s.State.Cost != nil {
+		cost := "$" + dollars(u.CostUSD)
+		if l.CostUSD > 0 {
+			cost += " of $" + dollars(l.CostUSD) + " limit"
+		}
+		out = append(out, settingFact{name: "Cost", now: cost})
+	}
+	return out
+}
+
+// dollars has as many digits as a small sum needs to be seen.
+func dollars(usd float64) string {
+	if usd > 0 && usd < 0.1 {
+		return fmt.Sprintf("%.4f", usd)
+	}
+	return fmt.Sprintf("%.2f", usd)
+}
+
+// contextWords say how full the agent's context is.
+func contextWords(c *journal.ContextUse) string {
+	switch {
+	case c.Size == 0:
+		return Plural(int(c.Used), "token")
+	case c.Size < 1000:
+		return fmt.Sprintf("%d of %d tokens", c.Used, c.Size)
+	}
+	used := fmt.Sprint((c.Used + 500) / 1000)
+	if c.Used > 0 && c.Used < 500 {
+		used = "less than 1"
+	}
+	return fmt.Sprintf("%s of %d thousand tokens", used, (c.Size+500)/1000)
+}
+
+// CommandList are the commands that an agent takes.
+type CommandList struct {
+	Commands []journal.AgentCommand
+	More     int // that were left out
+}
