@@ -1,0 +1,60 @@
+package acp
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp/wire"
+)
+
+// answeredError is the outcome of an attempt that was answered with an error.
+const answeredError = "error"
+
+// resultOf is what the turn ends with whose attempt was answered so.
+func resultOf(a *journal.AttemptSettled) *runner.Result {
+	if a.Outcome == answeredError {
+		return &runner.Result{Failed: "The agent answered with an error: " + a.Error + "."}
+	}
+	return &runner.Result{Failed: failed(a.Outcome)}
+}
+
+// concluded gives the result of a turn whose attempt is answered and which was not
+// ended: a server was lost in between. nil: there is something to send.
+func concluded(t *runner.Turn) *runner.Result {
+	sent := t.Sent()
+	news := slices.ContainsFunc(t.Prompts(), func(p journal.Promoted) bool { return p.Seq > t.Told() })
+	if news || sent.Settled == nil || sent.TurnID != t.ID() || feedback(t) != "" {
+		return nil
+	}
+	return resultOf(sent.Settled)
+}
+
+func usage(u *wire.Usage) journal.Usage {
+	var out journal.Usage
+	if u != nil && u.InputTokens != nil {
+		out.InputTokens = *u.InputTokens
+	}
+	if u != nil && u.OutputTokens != nil {
+		out.OutputTokens = *u.OutputTokens
+	}
+	return out
+}
+
+// failed says why a turn that ended so did not do what was asked; "": it may have.
+func failed(reason string) string {
+	switch reason {
+	case wire.StopEndTurn:
+		return ""
+	case wire.StopMaxTokens:
+		return "The agent's model has reached the most that it may say. What it did before stands."
+	case wire.StopMaxTurnRequests:
+		return "The agent has reached the most requests that it makes in one turn. What it did before stands."
+	case wire.StopRefusal:
+		return "The agent refuses to go on."
+	case wire.StopCancelled:
+		return "The agent says that its turn was cancelled. Nobody here asked for that."
+	}
+	return fmt.Sprintf("The agent ended its turn for a reason that isn't known here: %s.", reason)
+}
