@@ -73,7 +73,7 @@ func TestACP_TheDoctorLooksAtAnAgent(t *testing.T) {
 			if o.code != d.code {
 				t.Errorf("exit %d, want %d: %s", o.code, d.code, o.err)
 			}
-			said := strings.Join(strings.Fields(o.out), " ")
+			said := o.words()
 			for _, want := range d.words {
 				if !strings.Contains(said, want) {
 					t.Errorf("it doesn't say %q:\n%s", want, o.out)

@@ -345,7 +345,7 @@ func TestE2E_AKeyInsteadOfASignIn(t *testing.T) {
 		}
 		// The doctor looks with the credentials of a user, and tells nothing of them.
 		o := w.run("", "doctor", "agent", "fake", "--agent", "fake="+f.program)
-		if o.code != 1 || !strings.Contains(o.out, "MODEL_KEY isn't set") {
+		if o.code != 1 || !strings.Contains(o.words(), "MODEL_KEY isn't set") {
 			t.Errorf("the doctor without a user: %d %s%s", o.code, o.out, o.err)
 		}
 		o = w.run("", "doctor", "agent", "fake", "--agent", "fake="+f.program, "--user", w.email)
@@ -409,7 +409,7 @@ func TestE2E_AnotherKeyIsRefused(t *testing.T) {
 			}
 		}
 		errs(t, os.WriteFile(path, []byte(other), 0o600))
-		if o := w.run("", "doctor"); o.code != 1 || !strings.Contains(strings.Join(strings.Fields(o.out), " "), "holdfast credential forget") {
+		if o := w.run("", "doctor"); o.code != 1 || !strings.Contains(o.words(), "holdfast credential forget") {
 			t.Errorf("the doctor with another key: %d %s", o.code, o.out)
 		}
 		if o := w.run("", "credential", "forget"); o.code != 0 || !strings.Contains(o.out, "2 credentials of 1 user would be deleted") {

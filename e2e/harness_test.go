@@ -135,6 +135,9 @@ type outcome struct {
 	code     int
 }
 
+// words is what it printed, whose lines break anywhere, as one.
+func (o outcome) words() string { return strings.Join(strings.Fields(o.out), " ") }
+
 // run runs the binary to its end with flags for this world's database.
 func (w *world) run(stdin string, args ...string) outcome {
 	w.t.Helper()

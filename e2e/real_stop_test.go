@@ -108,7 +108,7 @@ func TestReal_Doctor(t *testing.T) {
 			r.t.Errorf("exit %d: %s", o.code, o.err)
 		}
 		for _, want := range []string{r.a.Version, "ACP 1", "opens a session", "no model was asked", "goes on with a conversation in another process", "ends by itself"} {
-			if !strings.Contains(strings.Join(strings.Fields(o.out), " "), want) { // lines break anywhere
+			if !strings.Contains(o.words(), want) {
 				r.t.Errorf("it doesn't say %q:\n%s", want, o.out)
 			}
 		}

@@ -24,6 +24,7 @@ func TestSteps(t *testing.T) {
 			`{"repeat":2,"steps":[{"say":"{{n}}"},{"repeat":2,"steps":[{"say":"inner {{n}}"}]}]},{"repeat":0,"steps":[{"say":"x"}]}`, "",
 			[]string{"says 1", "says inner 1", "says inner 2", "says 2", "says inner 1", "says inner 2", "answer end_turn"},
 		},
+		"spell":                  {`{"spell":"aé"}`, "", []string{"says a", "says é", "answer end_turn"}},
 		"permission, allowed":    {`{"permission":{},` + branches + `},{"say":"on"}`, "once", []string{asks, "says yes", "says on", "answer end_turn"}},
 		"permission, always":     {`{"permission":{},` + branches + `}`, "always", []string{asks, "says yes", "answer end_turn"}},
 		"permission, rejected":   {`{"permission":{},` + branches + `},{"say":"on"}`, "reject", []string{asks, "says no", "says on", "answer end_turn"}},

@@ -112,7 +112,7 @@ func (f *findings) session() {
 	case e == nil:
 		f.add("session", "opens a session in "+round(f.p.OpenTook)+"; no model was asked")
 	case e.Code == wire.CodeAuthRequired:
-		f.wrong("session", "opens no session before it is signed in: "+excerpt(words(e)), "sign it in as the user that the server runs as, or give it its key with --agent-env NAME; then look again. Sessions that wait for it go on with Continue")
+		f.wrong("session", "opens no session before it is signed in: "+excerpt(words(e)), "sign it in as the user that the server runs as, or give it its key: stored on Settings, Credentials, or with --agent-env NAME; then look again. Sessions that wait for it go on with Continue")
 	default:
 		f.wrong("session", "opens no session: "+excerpt(words(e)), "see what it needs by its own command: "+f.a.CommandLine())
 	}
