@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,11 +55,11 @@ type History struct {
 }
 
 // AskedFold finds the prompts of a session and which of them an agent was told. It
-// needs turn.*, prompt.promoted, attempt.* and plan.updated alone.
+// needs turn.*, prompt.promoted and attempt.* alone.
 type AskedFold struct {
-	Asked []Asked
-	Plan  []PlanItem // of the chain
-	Lost  int        // attempts whose outcome was unknown
+	Asked    []Asked
+	ChainSeq int64 // where the chain that goes on begins
+	Lost     int   // attempts whose outcome was unknown
 
 	chain        int   // where the prompts of the chain begin
 	told, before int64 // as in Fold
@@ -74,10 +75,8 @@ func (f *AskedFold) Apply(ev *Event) error {
 	case *TurnStarted:
 		if b.Cause == CausePrompt {
 			f.settle(false)
-			f.chain, f.told, f.before, f.Plan = len(f.Asked), 0, 0, nil
+			f.chain, f.told, f.before, f.ChainSeq = len(f.Asked), 0, 0, ev.Seq
 		}
-	case *PlanUpdated:
-		f.Plan = b.Plan
 	case *PromptPromoted:
 		f.Asked = append(f.Asked, Asked{PromptID: b.PromptID, At: ev.Time, seq: ev.Seq})
 	case *TurnEnded:
@@ -302,9 +301,16 @@ func (h *History) said() summaryPart {
 	return p
 }
 
+// aWord is what may name a tool without quotes: it says nothing.
+var aWord = regexp.MustCompile(`^[a-z_]{1,20}$`)
+
 // callLine says what a call is, in one line whatever it calls itself.
 func callLine(c *Call) string {
-	return strings.Trim(strconv.Quote(Cut(c.Tool, 40)), `"`) + " " + strconv.Quote(Cut(c.Title(), 160))
+	tool := c.Tool
+	if !aWord.MatchString(tool) {
+		tool = strconv.Quote(Cut(tool, 40))
+	}
+	return tool + " " + strconv.Quote(Cut(c.Title(), 160))
 }
 
 func at(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04 UTC") }
@@ -316,7 +322,7 @@ var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f",
 func quoted(indent, text string, most int) string {
 	text = strings.TrimRight(lineBreaks.Replace(text), "\n")
 	text = strings.Map(func(r rune) rune {
-		if (unicode.IsControl(r) && r != '\n' && r != '\t') || (r >= 0x202A && r <= 0x202E) || (r >= 0x2066 && r <= 0x2069) { // also what turns the direction of what follows
+		if (unicode.IsControl(r) && r != '\n' && r != '\t') || unicode.Is(unicode.Bidi_Control, r) { // also what turns the direction of what follows
 			return unicode.ReplacementChar
 		}
 		return r

@@ -99,7 +99,7 @@ func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
 
 // Summary tells what happened before the session's agent was to start anew.
 func (t *Turn) Summary(ctx context.Context) (string, error) {
-	return t.r.store.Summary(context.WithoutCancel(ctx), t.run.session, t.fold.State.AnewSeq)
+	return t.r.store.Summary(ctx, t.run.session, t.fold.State.AnewSeq) // long, maybe: a stop ends it
 }
 
 // Masked is a text without the secrets that are known, as the journal will have it.

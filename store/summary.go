@@ -15,7 +15,7 @@ const (
 	summarySaid    = 3
 )
 
-// askedKinds are those that journal.AskedFold is for.
+// askedKinds are those that journal.AskedFold is for, and those of the index event_asked.
 const askedKinds = "'turn.started', 'turn.ended', 'prompt.promoted', 'attempt.prepared', 'attempt.failed', 'attempt.unknown', 'attempt.resolved'"
 
 // Summary tells what the journal of a session has up to before a seq, for an agent
@@ -46,7 +46,7 @@ func summaryAsked(ctx context.Context, q querier, h *journal.History, id string,
 	var fold journal.AskedFold
 	for after := int64(0); ; {
 		var page []eventRow
-		if err := q.all(ctx, &page, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_entry")+" WHERE session_id = ? AND seq > ? AND seq < ? AND kind NOT IN ("+pieceKinds+") AND kind IN ("+askedKinds+", 'plan.updated') ORDER BY seq LIMIT ?", id, after, before, summaryPage); err != nil {
+		if err := q.all(ctx, &page, "SELECT "+eventColumns+" FROM event"+q.dialect().indexed("event_asked")+" WHERE session_id = ? AND seq > ? AND seq < ? AND kind IN ("+askedKinds+") ORDER BY seq LIMIT ?", id, after, before, summaryPage); err != nil {
 			return err
 		}
 		for i := range page {
@@ -60,7 +60,7 @@ func summaryAsked(ctx context.Context, q querier, h *journal.History, id string,
 			break
 		}
 	}
-	h.Asked, h.Plan, h.LostMessages = fold.Prompts(), fold.Plan, fold.Lost
+	h.Asked, h.LostMessages = fold.Prompts(), fold.Lost
 	if left := len(h.Asked) - summaryPrompts; left > 0 {
 		h.AskedLeft = left
 		h.Asked = slices.Delete(h.Asked, 1, 1+left)
@@ -70,7 +70,20 @@ func summaryAsked(ctx context.Context, q querier, h *journal.History, id string,
 			return err
 		}
 	}
-	return nil
+	return summaryPlan(ctx, q, h, id, fold.ChainSeq, before)
+}
+
+// summaryPlan reads the last plan of the chain that goes on.
+func summaryPlan(ctx context.Context, q querier, h *journal.History, id string, chain, before int64) error {
+	var seq int64
+	if err := q.get(ctx, &seq, "SELECT coalesce(max(seq), 0) FROM event"+q.dialect().indexed("event_plan")+" WHERE session_id = ? AND seq > ? AND seq < ? AND kind = 'plan.updated'", id, chain, before); err != nil || seq == 0 {
+		return err
+	}
+	b, err := bodyAt[*journal.PlanUpdated](ctx, q, id, seq)
+	if b != nil {
+		h.Plan = b.Plan
+	}
+	return err
 }
 
 // summaryDone reads the newest calls that may have changed something.
@@ -100,16 +113,18 @@ func summaryWords(ctx context.Context, q querier, h *journal.History, id string,
 	var rows []struct {
 		ID       string `db:"id"`
 		Seq      int64  `db:"seq"`
-		Time     int64  `db:"time"`
 		Text     string `db:"text"`
 		Complete bool   `db:"complete"`
 	}
-	if err := q.all(ctx, &rows, "SELECT m.id, m.seq, e.time, m.text, m.complete FROM message m JOIN event e ON e.session_id = m.session_id AND e.seq = m.seq WHERE m.session_id = ? AND m.seq < ? AND m.role = 'agent' AND m.part = 'text' ORDER BY m.seq DESC LIMIT ?", id, before, summarySaid); err != nil {
+	if err := q.all(ctx, &rows, "SELECT id, seq, text, complete FROM message"+q.dialect().indexed("message_said")+" WHERE session_id = ? AND seq < ? AND role = 'agent' AND part = 'text' ORDER BY seq DESC LIMIT ?", id, before, summarySaid); err != nil {
 		return err
 	}
 	slices.Reverse(rows)
 	for _, r := range rows {
-		said := journal.Said{At: r.Time, Text: r.Text, Cut: !r.Complete}
+		said := journal.Said{Text: r.Text, Cut: !r.Complete}
+		if err := q.get(ctx, &said.At, "SELECT time FROM event WHERE session_id = ? AND seq = ?", id, r.Seq); err != nil {
+			return err
+		}
 		if said.Cut {
 			var err error
 			if said.Text, err = streamed(ctx, q, id, r.ID, r.Seq); err != nil {

@@ -88,6 +88,9 @@ func TestSummary(t *testing.T) {
 				storetest.MustAppend(t, s, r.Claim, "", r.Propose(id, journal.EffectEffect), storetest.Dispatch(id, 1), storetest.Settle(id, journal.CallSucceeded))
 			}
 		}
+		for _, title := range []string{"an old plan", "the newest plan"} {
+			storetest.MustAppend(t, s, r.Claim, "", &journal.PlanUpdated{Plan: []journal.PlanItem{{Key: "1", Title: title, State: journal.PlanDone}}})
+		}
 		forget(t, s, r, false)
 		page, err := s.SessionPage(t.Context(), r.Owner, r.Session, 0, 10)
 		must(t, err)
@@ -96,12 +99,12 @@ func TestSummary(t *testing.T) {
 		if got != page.Summary || len(got) > journal.MaxSummary {
 			t.Errorf("the page shows another summary (%d bytes):\n%s\n%s", len(got), page.Summary, got)
 		}
-		for _, want := range []string{"| do it", "the person says: happened", "| I looked.", "| prompt <59>", "older ones of what was asked are left out", "older ones of what it did are left out", "| cut off", "bytes are left out here"} {
+		for _, want := range []string{"| do it", "the person says: happened", "| I looked.", "| prompt <59>", "older ones of what was asked are left out", "older ones of what it did are left out", "| cut off", "bytes are left out here", "the newest plan"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("it doesn't say %q:\n%s", want, got)
 			}
 		}
-		for _, not := range []string{"prompt <3>", "a note of ours"} {
+		for _, not := range []string{"prompt <3>", "a note of ours", "an old plan"} {
 			if strings.Contains(got, not) {
 				t.Errorf("it says %q:\n%s", not, got)
 			}

@@ -31,15 +31,23 @@ func concluded(t *runner.Turn) *runner.Result {
 	return resultOf(sent.Settled)
 }
 
+// mostTokens bounds what one answer may claim to have used: what claims more, or less
+// than nothing, is no measure.
+const mostTokens = 1 << 40
+
 func usage(u *wire.Usage) journal.Usage {
 	var out journal.Usage
-	if u != nil && u.InputTokens != nil {
-		out.InputTokens = *u.InputTokens
-	}
-	if u != nil && u.OutputTokens != nil {
-		out.OutputTokens = *u.OutputTokens
+	if u != nil {
+		out.InputTokens, out.OutputTokens = tokens(u.InputTokens), tokens(u.OutputTokens)
 	}
 	return out
+}
+
+func tokens(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return min(max(*n, 0), mostTokens)
 }
 
 // failed says why a turn that ended so did not do what was asked; "": it may have.
