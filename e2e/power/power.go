@@ -54,11 +54,32 @@ func Cut(state string) error {
 	if err != nil {
 		return err
 	}
-	doomed, err := withDescendants(shims)
+	doomed, err := freeze(shims)
 	if err != nil {
 		return err
 	}
 	return kill(doomed)
+}
+
+// freeze stops processes and all that descends from them, until there are no more: one
+// that runs while the others are looked for can start another, which nobody would kill.
+func freeze(roots []int) (all []int, err error) {
+	for {
+		found, err := withDescendants(roots)
+		if err != nil {
+			return nil, err
+		}
+		fresh := slices.DeleteFunc(found, func(pid int) bool { return slices.Contains(all, pid) })
+		if len(fresh) == 0 {
+			return all, nil
+		}
+		for _, pid := range fresh {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return nil, fmt.Errorf("stop %d: %w", pid, err)
+			}
+		}
+		all = append(all, fresh...)
+	}
 }
 
 // CutAgents kills the processes that the shims of a state folder run, each its one,
