@@ -147,8 +147,11 @@ func (s *server) loseAll(p *witness) {
 	db := s.w.sql()
 	eventually(s.w.t, "a command waits", func() bool {
 		// Before its shim has opened the gate nothing has run, and the shim knows that.
-		opened, _ := filepath.Glob(filepath.Join(s.state, "shims", "*", "opened"))
-		return len(opened) > 0 && s.w.db.Count(s.w.t, db, "SELECT count(*) FROM call WHERE state = 'dispatched' AND input LIKE '%gate%'") > 0
+		opened, _ := filepath.Glob(filepath.Join(s.state, "shims", "call_*", "opened"))
+		return slices.ContainsFunc(opened, func(file string) bool {
+			call, _, _ := strings.Cut(filepath.Base(filepath.Dir(file)), ".")
+			return s.w.db.Count(s.w.t, db, "SELECT count(*) FROM call WHERE id = ? AND state = 'dispatched' AND input LIKE '%gate%'", call) > 0
+		})
 	})
 	s.powerCut()
 	<-lost
