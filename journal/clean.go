@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +26,8 @@ const ShortestSecret = 8
 // several goroutines, also while it learns.
 type Cleaner struct {
 	learning sync.Mutex
-	known    atomic.Pointer[known] // never changed, but replaced
+	learnt   map[string]bool
+	known    atomic.Pointer[known] // never changed, but replaced; nil: something was learnt since
 }
 
 // known are the secrets of a cleaner at one time, the longest first.
@@ -34,41 +38,51 @@ type known struct {
 
 // NewCleaner knows the secrets that must not be journalled.
 func NewCleaner(secrets []string) *Cleaner {
-	c := &Cleaner{}
-	c.known.Store(&known{})
+	c := &Cleaner{learnt: map[string]bool{}}
 	c.Learn(secrets...)
 	return c
 }
 
 // Learn adds secrets. What is cleaned from now on, by whomever, lacks them; nothing
-// is ever unlearnt.
+// is ever unlearnt. What it costs doesn't grow with what is known.
 func (c *Cleaner) Learn(secrets ...string) {
 	c.learning.Lock()
 	defer c.learning.Unlock()
-	was := c.known.Load()
-	next := &known{secrets: slices.Clone(was.secrets)}
 	for _, s := range secrets {
-		if s != "" && !slices.Contains(next.secrets, s) {
-			next.secrets = append(next.secrets, s)
+		if s != "" && !c.learnt[s] {
+			c.learnt[s] = true
+			c.known.Store(nil)
 		}
 	}
-	if len(next.secrets) == len(was.secrets) {
-		return
+}
+
+// now gives what is known, in order: it is put in order when it is first needed.
+func (c *Cleaner) now() *known {
+	if k := c.known.Load(); k != nil {
+		return k
 	}
-	slices.SortStableFunc(next.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, s := range next.secrets {
+	c.learning.Lock()
+	defer c.learning.Unlock()
+	if k := c.known.Load(); k != nil { // somebody was faster
+		return k
+	}
+	k := &known{secrets: slices.SortedFunc(maps.Keys(c.learnt), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})}
+	for _, s := range k.secrets {
 		if b, err := Encode(s); err == nil {
-			next.encoded = append(next.encoded, b[1:len(b)-1])
+			k.encoded = append(k.encoded, b[1:len(b)-1])
 		}
 	}
-	c.known.Store(next)
+	c.known.Store(k)
+	return k
 }
 
 // Undecided tells from where on the end of a text may be the start of a secret whose
 // rest is to come; the text's length if it can't. No secret that the text holds whole
 // begins before that place and ends behind it.
 func (c *Cleaner) Undecided(text string) int {
-	secrets := c.known.Load().secrets
+	secrets := c.now().secrets
 	first := SecretStart(text, secrets)
 	for moved := true; moved; { // one that ends behind that place is masked with what follows
 		moved = false
@@ -110,36 +124,67 @@ func across(text, secret string, place int) int {
 func (c *Cleaner) Text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.ReplaceAll(s, "\x00", "")
-	for _, secret := range c.known.Load().secrets {
-		s = strings.ReplaceAll(s, secret, Hidden)
-	}
-	return s
+	return c.Bytes(s)
 }
 
-// Bytes masks what isn't text and leaves its other bytes alone.
+// Bytes masks what isn't text and leaves its other bytes alone. Secrets that overlap
+// become one mask.
 func (c *Cleaner) Bytes(s string) string {
-	for _, secret := range c.known.Load().secrets {
-		s = strings.ReplaceAll(s, secret, Hidden)
+	found := Occurrences(s, c.now().secrets)
+	if len(found) == 0 {
+		return s
 	}
-	return s
+	var out strings.Builder
+	pos := 0
+	for _, f := range found {
+		if f.Start >= pos {
+			out.WriteString(s[pos:f.Start])
+			out.WriteString(Hidden)
+		}
+		pos = max(pos, f.End)
+	}
+	out.WriteString(s[pos:])
+	return out.String()
 }
 
-// JSON cleans every text of an encoded value. What is clean already is
-// returned as it is; most is, without being parsed.
+// Span is where in a text something stands.
+type Span struct{ Start, End int }
+
+// Occurrences gives where secrets stand in a text, by their starts. Those of one
+// secret that overlap are one.
+func Occurrences(text string, secrets []string) []Span {
+	var all []Span
+	for _, s := range secrets {
+		first := len(all)
+		for from := 0; s != ""; {
+			at := strings.Index(text[from:], s)
+			if at < 0 {
+				break
+			}
+			from += at + 1
+			if n := len(all); n > first && from-1 < all[n-1].End {
+				all[n-1].End = from - 1 + len(s)
+				continue
+			}
+			all = append(all, Span{from - 1, from - 1 + len(s)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	return all
+}
+
+// JSON cleans every text of an encoded value, the names of its members and numbers
+// too. What is clean already is returned as it is; most is, without being parsed.
 func (c *Cleaner) JSON(b []byte) ([]byte, error) {
+	return c.parsed(b, c.value)
+}
+
+// parsed cleans an encoded value in one of the ways, if there may be need to.
+func (c *Cleaner) parsed(b []byte, clean func(v any) (any, bool)) ([]byte, error) {
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
 	}
-	known := c.known.Load()
-	dirty := bytes.Contains(b, []byte(`\u0000`))
-	for _, s := range known.encoded {
-		dirty = dirty || bytes.Contains(b, s)
-	}
-	// What somebody else encoded (a tool's input) may spell a secret in other escapes.
-	if len(known.secrets) > 0 {
-		dirty = dirty || bytes.Contains(b, []byte(`\u`)) || bytes.Contains(b, []byte(`\/`))
-	}
-	if !dirty {
+	if !c.dirty(b) {
 		return b, nil
 	}
 	var v any
@@ -148,34 +193,68 @@ func (c *Cleaner) JSON(b []byte) ([]byte, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	v, changed := c.value(v)
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("more than one value")
+	}
+	v, changed := clean(v)
 	if !changed {
 		return b, nil
 	}
 	return Encode(v)
 }
 
+// dirty reports whether an encoded value may hold what has to be cleaned.
+func (c *Cleaner) dirty(b []byte) bool {
+	known := c.now()
+	if bytes.Contains(b, []byte(`\u0000`)) {
+		return true
+	}
+	// What somebody else encoded (a tool's input) may spell a secret in other escapes.
+	if len(known.secrets) > 0 && (bytes.Contains(b, []byte(`\u`)) || bytes.Contains(b, []byte(`\/`))) {
+		return true
+	}
+	return slices.ContainsFunc(known.encoded, func(s []byte) bool { return bytes.Contains(b, s) })
+}
+
+// value cleans all of a value.
 func (c *Cleaner) value(v any) (clean any, changed bool) {
 	switch v := v.(type) {
 	case string:
 		s := c.Text(v)
 		return s, s != v
+	case json.Number:
+		if s := c.Bytes(v.String()); s != v.String() {
+			return s, true
+		}
 	case []any:
-		for i := range v {
-			w, ch := c.value(v[i])
-			v[i], changed = w, changed || ch
-		}
-		return v, changed
+		return v, each(v, c.value)
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, w := range v {
-			key := c.Text(k)
-			w, ch := c.value(w)
-			out[key], changed = w, changed || ch || key != k
-		}
-		return out, changed
+		return c.members(v, func(string) bool { return false }, func(_ string, w any) (any, bool) { return c.value(w) })
 	}
 	return v, false
+}
+
+// each cleans the elements of a list, where they are.
+func each(list []any, clean func(any) (any, bool)) (changed bool) {
+	for i := range list {
+		w, ch := clean(list[i])
+		list[i], changed = w, changed || ch
+	}
+	return changed
+}
+
+// members cleans an object: the names, unless they are kept, and the values.
+func (c *Cleaner) members(v map[string]any, kept func(name string) bool, clean func(name string, w any) (any, bool)) (out map[string]any, changed bool) {
+	out = make(map[string]any, len(v))
+	for name, w := range v {
+		to := name
+		if !kept(name) {
+			to = c.Text(name)
+		}
+		w, ch := clean(name, w)
+		out[to], changed = w, changed || ch || to != name
+	}
+	return out, changed
 }
 
 // Forms are the spellings of a secret that are masked in a stream of bytes: as it is,

@@ -29,6 +29,9 @@ func TestCleaner_LearnsWhileItCleans(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if c.Learn("another-one"); c.known.Load() != nil {
+		t.Error("all that is known was put in order anew before it was needed: to learn many is quadratic")
+	}
 	if got := c.Bytes("s3cr3t-3-27\xff"); got != "[hidden]\xff" {
 		t.Errorf("the bytes are %q", got)
 	}

@@ -1,15 +1,12 @@
 package tool
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"holdfast/journal"
 )
-
-const mask = "[hidden]"
 
 // isText reports whether a piece is text as the journal holds it: valid UTF-8
 // without NUL. What isn't is kept byte for byte (JRN-6).
@@ -77,15 +74,15 @@ func (f *Filter) advance(text string, end bool) string {
 	}
 	var out strings.Builder
 	pos := f.covered
-	for _, found := range f.occurrences(text) {
-		if found.start >= until {
+	for _, found := range journal.Occurrences(text, f.secrets) {
+		if found.Start >= until {
 			break
 		}
-		if found.start >= pos {
-			out.WriteString(text[pos:found.start])
-			out.WriteString(mask)
+		if found.Start >= pos {
+			out.WriteString(text[pos:found.Start])
+			out.WriteString(journal.Hidden)
 		}
-		pos = max(pos, found.end)
+		pos = max(pos, found.End)
 	}
 	if pos < until {
 		out.WriteString(text[pos:until])
@@ -93,25 +90,6 @@ func (f *Filter) advance(text string, end bool) string {
 	f.covered = max(0, pos-until)
 	f.held = strings.Clone(text[until:])
 	return out.String()
-}
-
-type span struct{ start, end int }
-
-// occurrences returns every occurrence of every secret, by start.
-func (f *Filter) occurrences(text string) []span {
-	var all []span
-	for _, s := range f.secrets {
-		for from := 0; ; {
-			at := strings.Index(text[from:], s)
-			if at < 0 {
-				break
-			}
-			all = append(all, span{from + at, from + at + len(s)})
-			from += at + 1
-		}
-	}
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	return all
 }
 
 // partialRune returns how many bytes at the end of p begin a character whose
