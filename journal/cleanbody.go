@@ -11,8 +11,9 @@ import (
 // Typed cleans what a value of this package was encoded to, such as the body of an
 // event. Names of members, ids that this server makes, digests and the words of
 // enumerations are left alone, since what is folded and projected goes by them: a
-// secret that is one of them, or a part, would break the session. In JSON that others made all is cleaned, except in the members of the value
-// that are named: this server made those.
+// secret that is one of them, or a part, would break the session. In JSON that others
+// made all is cleaned, except in the members of the value that are named: this server
+// made those.
 func (c *Cleaner) Typed(of any, data []byte, made ...string) ([]byte, error) {
 	t := reflect.TypeOf(of)
 	return c.parsed(data, func(v any) (any, bool) { return c.typed(v, t, made) })
