@@ -83,7 +83,10 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 		}
 		switch err := s.catchUp(heeding); {
 		case rests && errors.Is(err, errEnded): // it died while nobody needed it: another goes on
-			if err := errors.Join(s.rest(ctx, nil), s.gone(ctx)); err != nil {
+			if err := s.rest(ctx, nil); err != nil && !s.deaf {
+				return runner.Result{}, err
+			}
+			if err := s.gone(ctx); err != nil {
 				return runner.Result{}, err
 			}
 			return a.Run(ctx, t)

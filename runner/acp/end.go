@@ -14,9 +14,12 @@ import (
 // leave makes of an error what the run ends with. A process that is to go on does.
 func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result, error) {
 	cause := context.Cause(heeding)
+	var unfit *unfitError
 	switch {
 	case errors.Is(err, errEnded):
 		return s.died(ctx)
+	case errors.As(err, &unfit):
+		return s.broken(ctx, err)
 	case cause == nil && errors.Is(err, runner.ErrInterrupted):
 		cause = err
 	case cause == nil:
@@ -37,8 +40,11 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
 	var refused *refusedError
 	var unset *unsetError
+	var unfit *unfitError
 	reason := "it can't be worked with"
 	switch {
+	case errors.As(err, &unfit):
+		reason = "what it said can't be recorded"
 	case errors.As(err, &unset): // the process waits for the next prompt
 		return runner.Result{Failed: unset.words}, nil
 	case errors.As(err, &refused):
@@ -96,6 +102,8 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 		return runner.Result{}, cause
 	case err == nil:
 		reason = "it was stopped"
+	case s.deaf:
+		reason = "what it said can't be recorded"
 	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong):
 		return runner.Result{}, err
 	}
@@ -138,7 +146,7 @@ func (s *session) end(ctx context.Context, reason string) {
 // retire ends a process with which nothing is in flight, and takes what it said since
 // its last turn.
 func (s *session) retire(ctx context.Context, reason string) error {
-	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) {
+	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) && !s.deaf {
 		return err
 	}
 	s.end(ctx, reason)
