@@ -1,12 +1,15 @@
 package runner_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"holdfast/journal"
+	"holdfast/runner"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
@@ -119,6 +122,34 @@ func TestACP_SaysWhatCantBeRecorded(t *testing.T) {
 			}
 		}
 		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered); n != 0 {
+			t.Errorf("%d recoveries", n)
+		}
+		b.untilShimsEnd()
+	})
+}
+
+// A drain that fails whenever it follows its agent isn't taken up again without end.
+//
+// proves REC-11 ATT-3
+func TestACP_CantBeFollowed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `hear; text before; hear`)
+		b := setup(t, s, with, brief)
+		r := b.start()
+		id := b.session("Do it", byFake)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		r.Stop()
+		b.opts.Agents = append(b.opts.Agents[:1:1], failing{name: "fake", run: func(context.Context, *runner.Turn) (runner.Result, error) {
+			return runner.Result{}, errors.New("on purpose")
+		}})
+		b.next()
+		v := b.until(id, "it is given up", func(v store.Session) bool { return v.State.Blocked != nil && v.Claim == nil })
+		if v.State.Blocked.Cause != journal.BlockRecovery || len(v.State.UnknownAttempts) != 1 || v.State.Process != nil {
+			t.Errorf("%+v", v.State)
+		}
+		// One for the stop of the first server.
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered); n != 1+journal.MaxRecoveries {
 			t.Errorf("%d recoveries", n)
 		}
 		b.untilShimsEnd()

@@ -39,10 +39,28 @@ func (r *Runner) drain(run *run) {
 		return // fenced: whoever holds it now concludes
 	default:
 		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))
+		r.noteFailed(claim.ExecutionID, held)
 	}
 	if held {
 		r.expire(ctx, claim)
 	}
+}
+
+// noteFailed notes of an execution whether its drain has failed, until it is recovered.
+func (r *Runner) noteFailed(executionID string, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failed {
+		r.failed[executionID] = true
+	} else {
+		delete(r.failed, executionID)
+	}
+}
+
+func (r *Runner) hasFailed(executionID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[executionID]
 }
 
 // expire lets the claim of a drain that ended without releasing it expire at
