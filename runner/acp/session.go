@@ -35,6 +35,7 @@ type session struct {
 	given    map[string]bool // requests that the drafts cancel
 	answers  []int64         // asks that the frames answer
 	offers   offers          // what the agent offers, and what of it isn't committed
+	settled  int64           // the last request for a setting that was answered here
 	unset    *unsetError     // the agent has refused a setting
 	ending   bool            // it is told nothing any more
 	deaf     bool            // nothing it says is made a fact any more: see unfit
@@ -63,6 +64,9 @@ const goOn = "Go on with what was asked."
 // prompt sends what the agent hasn't been told, as an attempt (ATT-1).
 func (s *session) prompt(ctx context.Context) error {
 	if err := s.t.Begin(ctx, journal.Step{Key: fmt.Sprint(s.conn.next())}); err != nil {
+		return err
+	}
+	if err := s.configure(ctx); err != nil { // somebody may just have chosen something else
 		return err
 	}
 	blocks, facts, err := s.news(ctx)
@@ -391,6 +395,9 @@ func (s *session) answered(m wire.Message) {
 		return
 	}
 	s.endAsks()
+	if s.offers.known { // what it changed at its work stands before the end of that
+		s.optionsFact()
+	}
 	untouched := !sent.Receiving && !s.received // nothing came of it: surely it wasn't worked on
 	if m.Err != nil && m.Err.Code == wire.CodeAuthRequired && untouched {
 		s.complete()
