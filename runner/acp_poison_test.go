@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"holdfast/journal"
@@ -154,4 +156,40 @@ func TestACP_CantBeFollowed(t *testing.T) {
 		}
 		b.untilShimsEnd()
 	})
+}
+
+// A stop ends what the commands of its turn have left behind, whatever their agent
+// calls them, and although it says that they have ended.
+//
+// proves COO-4 COO-7
+func TestACP_AStopEndsWhatRanBefore(t *testing.T) {
+	t.Parallel()
+	call := func(kind, status string) string {
+		return `say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"look","kind":"` + kind + `","status":"` + status + `"}'`
+	}
+	for name, says := range map[string]string{"a look": call("read", "in_progress"), "what is done": call("execute", "completed"), "what has failed": call("execute", "failed")} {
+		for _, can := range []string{`{"loadSession":true}`, `{}`} {
+			t.Run(name+" "+can, func(t *testing.T) {
+				t.Parallel()
+				storetest.Each(t, func(t *testing.T, s *store.Store) {
+					_, with := scriptedWhole(t, strings.Replace(hello, `{"loadSession":true}`, can, 1)+`hear; (setsid sh -c 'echo $$ > stray; trap "" HUP; sleep 1000 & wait' >/dev/null 2>&1 &)
+until [ -s stray ]; do sleep 0.01; done; `+says+`; text on; hear; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; hear`)
+					b := setup(t, s, with)
+					b.start()
+					id := b.session("Look", byFake)
+					b.untilKind(id, journal.KindMessageDelta, 1)
+					if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+						t.Fatal(err)
+					}
+					v := b.untilState(id, journal.StateStopped)
+					if pid, err := strconv.Atoi(strings.TrimSpace(b.file("stray"))); err != nil || syscall.Kill(pid, 0) == nil {
+						t.Errorf("process %d lives (%v)", pid, err)
+					}
+					if (v.State.Process != nil) != (can == `{}`) {
+						t.Errorf("its process is %+v", v.State.Process)
+					}
+				})
+			})
+		}
+	}
 }

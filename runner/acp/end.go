@@ -80,26 +80,23 @@ func needsSignIn(words string) journal.Draft {
 // its process is ended, and what it did is unknown.
 func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error) {
 	ctx = context.WithoutCancel(ctx)
-	if s.t.Attempt() == "" {
-		return runner.Result{}, cause // it is idle, or hasn't been told anything
+	if s.t.Attempt() == "" { // it is idle, or hasn't been told anything
+		return runner.Result{}, errors.Join(s.cleanUp(ctx, cause), cause)
 	}
 	frame, err := wire.Notify(wire.MethodSessionCancel, wire.CancelParams{SessionID: s.t.State().AgentSession})
 	if err != nil {
 		return runner.Result{}, err
 	}
 	s.cancels = true
-	ran, resumes := s.commandRuns(), s.t.State().Process != nil && s.t.State().Process.Resumes
-	leaves := (ran && resumes) || errors.Is(cause, runner.ErrShutdown)
 	if err := s.conn.say(ctx, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err != nil {
 		return runner.Result{}, err
 	}
 	reason := "it did not stop when it was asked to"
-	switch err := s.until(ctx, s.a.o.CancelWithin); {
+	err = s.until(ctx, s.a.o.CancelWithin)
+	leaves := (s.ran() && s.resumes()) || errors.Is(cause, runner.ErrShutdown)
+	switch {
 	case err == nil && !leaves:
-		if ran {
-			s.conn.p.EndStrays(ctx, s.t.Sent().Request)
-		}
-		return runner.Result{}, cause
+		return runner.Result{}, errors.Join(s.cleanUp(ctx, cause), cause)
 	case err == nil:
 		reason = "it was stopped"
 	case s.deaf:
@@ -118,13 +115,31 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 	return runner.Result{}, cause
 }
 
-// commandRuns reports whether a command runs that could leave something behind although
-// the agent has ended it. The end of the agent's process ends that, too; of one that
-// could not go on in another only what was left to its shim is ended.
-func (s *session) commandRuns() bool {
-	return slices.ContainsFunc(s.t.Calls(s.t.Attempt()), func(c journal.Call) bool {
-		return c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect
-	})
+// cleanUp ends what commands of a turn that a person stops have left behind, of an agent
+// with which nothing is in flight. Its process ends with it if it can go on in another.
+func (s *session) cleanUp(ctx context.Context, cause error) error {
+	switch {
+	case !errors.Is(cause, runner.ErrInterrupted) || !s.ran():
+	case s.resumes():
+		return s.retire(ctx, "it was stopped")
+	default:
+		s.conn.p.EndStrays(ctx, s.t.Sent().First)
+	}
+	return nil
+}
+
+// ran reports whether anything ran in this turn that could have left something behind,
+// whatever the agent calls it, and although it says that it has ended. The end of the
+// agent's process ends that, too; of one that could not go on in another only what was
+// left to its shim is ended.
+func (s *session) ran() bool {
+	return slices.ContainsFunc(s.t.AllCalls(), func(c journal.Call) bool { return c.TurnID == s.t.ID() && c.N > 0 })
+}
+
+// resumes reports whether the agent can go on with its session in another process.
+func (s *session) resumes() bool {
+	p := s.t.State().Process
+	return p != nil && p.Resumes
 }
 
 // end ends the process: its stdin first, which agents take as the sign to leave in
