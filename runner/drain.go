@@ -109,6 +109,11 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	return claim, agent, nil
 }
 
+// NotThere parks a session whose agent can't be started, until it can.
+func NotThere(agent, why string) *journal.SessionBlocked {
+	return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("The agent %s can't be started: %s. Nothing is sent until it can.", agent, why), UnblockedBy: "its program, where it was"}
+}
+
 // unable says why this worker can't run a session, or nil.
 func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
 	agent := r.agents[b.Agent]
@@ -116,7 +121,7 @@ func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
 		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("No server here has the agent %s.", b.Agent), UnblockedBy: "a server that has it"}
 	}
 	if why := unavailable(agent); why != "" {
-		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("The agent %s can't be started: %s. Nothing is sent until it can.", b.Agent, why), UnblockedBy: "its program, where it was"}
+		return NotThere(b.Agent, why)
 	}
 	if err := r.o.Workspaces.Check(b); err != nil {
 		detail := err.Error()

@@ -203,8 +203,12 @@ func (s *session) died(ctx context.Context) (runner.Result, error) {
 		return *s.result, s.gone(ctx)
 	}
 	if s.t.Attempt() == "" {
+		s.conn.opened = s.t.State().Process != nil && s.t.State().Process.Opened
 		if err := s.gone(ctx); err != nil {
 			return runner.Result{}, err
+		}
+		if gone := s.missing(); gone != "" {
+			return runner.Result{Parked: true}, s.t.Record(ctx, runner.Seen(runner.NotThere(s.a.o.Name, gone)))
 		}
 		return runner.Result{Failed: s.conn.words(nothingSent)}, nil
 	}
@@ -217,6 +221,19 @@ func (s *session) died(ctx context.Context) (runner.Result, error) {
 		return runner.Result{}, err
 	}
 	return runner.Result{Parked: true}, nil
+}
+
+// missing says why the program of an agent that ended before it had begun isn't there;
+// "": that isn't so, or not any more.
+func (s *session) missing() string {
+	if s.conn.opened || s.conn.why != "" {
+		return ""
+	}
+	gone := s.a.Unavailable()
+	if e := s.conn.ended; gone == "" && e != nil && e.Exit != nil && e.Exit.ExitCode != nil && s.conn.read == 0 {
+		s.absent = *e.Exit.ExitCode == 126 || *e.Exit.ExitCode == 127 // of sh: it may not be executed, it isn't there
+	}
+	return gone
 }
 
 // lose says of what is in flight that nobody knows how it ended.

@@ -38,6 +38,7 @@ type session struct {
 	settled  int64           // the last request for a setting that was answered here
 	unset    *unsetError     // the agent has refused a setting
 	ending   bool            // it is told nothing any more
+	absent   bool            // its program was not there when it was to be executed, and is now
 	deaf     bool            // nothing it says is made a fact any more: see unfit
 }
 
