@@ -164,6 +164,7 @@ type mended struct {
 	words  []string
 	blocks bool // its session, instead of failing the turn
 	alone  bool // it goes on by itself: that it is mended can be seen
+	starts int  // how often it is started; 0: once
 }
 
 const mend = `{"prompts": [{"steps": [{"say": "done"}]}]}`
@@ -171,7 +172,7 @@ const mend = `{"prompts": [{"steps": [{"say": "done"}]}]}`
 var broken = []mended{
 	{name: "missing", is: "-", words: []string{"was not found"}, blocks: true, alone: true},
 	{name: "forbidden", is: "x", words: []string{"may not execute it"}, blocks: true, alone: true},
-	{name: "missing-inside", is: "exec /nowhere/agent", words: []string{"exit code 127", "/nowhere/agent", "Nothing was sent"}},
+	{name: "missing-inside", is: "exec /nowhere/agent", words: []string{"exit code 127", "/nowhere/agent", "Nothing was sent"}, starts: 3},
 	{name: "exits", is: "echo 'no key' >&2; exit 3", words: []string{"exit code 3", "no key", "Nothing was sent"}},
 	{name: "rubbish", is: "echo Usage: none; exit 0", words: []string{"exit code 0", "Usage: none", "Nothing was sent"}},
 	{name: "killed", is: "kill -9 $$", words: []string{"SIGKILL", "Nothing was sent"}},
@@ -224,7 +225,7 @@ func TestACP_AnAgentIsMended(t *testing.T) {
 						t.Errorf("the turn failed: %q; want %q said", why, want)
 					}
 				}
-				started := 1
+				started := max(b.starts, 1)
 				if b.alone {
 					started = 0
 				}

@@ -289,3 +289,46 @@ func TestACP_TellsOfItself(t *testing.T) {
 		}
 	})
 }
+
+// What an agent changes while nobody reads it doesn't take back what a person chooses
+// afterwards; nor does what it changes in the turn in which they chose.
+// proves PRO-3
+func TestACP_IsPromptedAsAPersonChose(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		const change = `{"update": {"sessionUpdate": "config_option_update", "configOptions": [
+			{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "medium", "options": [{"value": "small", "name": "S"}, {"value": "medium", "name": "M"}, {"value": "large", "name": "L"}]}]}}`
+		session := `"session": {"configOptions": [
+			{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "small", "options": [{"value": "small", "name": "S"}, {"value": "medium", "name": "M"}, {"value": "large", "name": "L"}]}]}`
+		idle := w.fake("idle", `{`+session+`, "prompts": [{"match": "one", "steps": [{"stop": "end_turn"}, {"wait_file": "WORK/go"}, `+change+`, {"touch": "WORK/changed"}]}, {}]}`)
+		again := w.fake("again", `{`+session+`, "prompts": [{"match": "one", "steps": [{"stop": "end_turn"}, {"wait_file": "WORK/go"}, `+change+`, {"touch": "WORK/changed-again"}]}, {}]}`)
+		busy := w.fake("busy", `{`+session+`, "prompts": [{"match": "one", "steps": [{"say": "a"}, {"wait_file": "WORK/chosen"}, `+change+`]}, {}]}`)
+		s := w.serve(flags(quick...), agents(idle, again, busy))
+		ids := []string{s.mission("one", idle.by), s.mission("one", again.by, set("model", "large")), s.mission("one", busy.by)}
+		s.untilQuiet(ids[0], "ready")
+		s.untilQuiet(ids[1], "ready")
+		w.touch("go")
+		w.untilFile("changed")
+		w.untilFile("changed-again")
+		s.choose(ids[0], "model", "large").want(t, http.StatusAccepted)
+		s.untilKind(ids[2], "message.delta", 1)
+		s.choose(ids[2], "model", "large").want(t, http.StatusAccepted)
+		w.touch("chosen")
+		s.untilQuiet(ids[2], "ready")
+		for i, f := range []*fake{idle, again, busy} {
+			s.prompt(ids[i], "two", "queue")
+			s.untilKind(ids[i], "turn.ended", 2)
+			s.untilQuiet(ids[i], "ready")
+			want := "prompt set_config_option prompt"
+			if f == again {
+				want = "set_config_option " + want
+			}
+			if got := f.told(); got != want {
+				t.Errorf("%s was told %s, want %s", f.name, got, want)
+			}
+			if got := s.isSet(ids[i]); got != "model=large>large" {
+				t.Errorf("%s is set %s", f.name, got)
+			}
+		}
+	})
+}

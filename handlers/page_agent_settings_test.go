@@ -58,7 +58,7 @@ func TestPages_NewSessionSettings(t *testing.T) {
 		}
 		b.submit(`[data-testid="new-session-form"]`, vals("prompt", "go", "workspace", "/srv/x", "agent", "opencode", "set:opencode:model", "=large", "steps", "")).follow()
 		id := strings.TrimPrefix(strings.Split(b.path, "?")[0], "/sessions/")
-		if st := storetest.MustState(t, w.store, id); len(st.Wanted) != 1 || st.Wanted[0] != (journal.Setting{ID: "model", Value: "large"}) {
+		if st := storetest.MustState(t, w.store, id); len(st.Wanted) != 1 || st.Wanted[0].Setting != (journal.Setting{ID: "model", Value: "large"}) {
 			t.Errorf("wanted %+v", st.Wanted)
 		}
 		// What isn't offered is refused, and so are settings of an agent that has none.
@@ -147,9 +147,9 @@ func TestAPI_Settings(t *testing.T) {
 		set("k", `{"settings":[{"id":"web","value":"false"}]}`).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
 		w.do(t, get, "/api/v1/receipts/k", as(w.alice)).want(t, http.StatusOK)
 		w.do(t, post, path, as(w.mallory), sendsJSON(`{"settings":[{"id":"web","value":"true"}]}`)).wantProblem(t, http.StatusNotFound, "no-such-session")
-		w.do(t, post, path, as(w.alice), sendsJSON(`{"settings":[{"id":"web","value":"true"}]}`)).want(t, http.StatusAccepted) // as it is already
-		if n := storetest.CountKind(storetest.Events(t, w.store, one["id"].(string)), journal.KindSettingsChosen); n != 1 {
-			t.Errorf("%d choices were recorded, want 1", n)
+		w.do(t, post, path, as(w.alice), sendsJSON(`{"settings":[{"id":"web","value":"true"}]}`)).want(t, http.StatusAccepted) // wanted already, but nobody knows whether it is so
+		if n := storetest.CountKind(storetest.Events(t, w.store, one["id"].(string)), journal.KindSettingsChosen); n != 2 {
+			t.Errorf("%d choices were recorded, want 2", n)
 		}
 	})
 }

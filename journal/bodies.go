@@ -413,6 +413,7 @@ type (
 		ContinuationMessageID string             `json:"continuation_message_id"`
 		Calls                 []RecoveredCall    `json:"calls"`
 		Attempts              []RecoveredAttempt `json:"attempts"`
+		Failed                bool               `json:"failed,omitempty"` // its server was there, and could not go on with it
 	}
 	// LimitReached names the bound that ended a turn (COO-5).
 	LimitReached struct {

@@ -34,7 +34,9 @@ type Fold struct {
 type Sent struct {
 	AttemptID string
 	TurnID    string
+	ProcessID string
 	Request   int64 // as which the agent's process answers it
+	First     int64 // the first request of the same turn to that process
 	Receiving bool
 	Settled   *AttemptSettled // nil: it isn't
 }
@@ -87,8 +89,15 @@ func (f *Fold) chain(ev *Event, body Body) error {
 		f.steps++
 	case *AttemptPrepared:
 		f.before = f.Told
-		f.Told, f.Sent = b.CutoffSeq, Sent{AttemptID: b.AttemptID, TurnID: b.TurnID}
+		next := Sent{AttemptID: b.AttemptID, TurnID: b.TurnID}
+		if f.Sent.TurnID == b.TurnID {
+			next.ProcessID, next.First = f.Sent.ProcessID, f.Sent.First
+		}
+		f.Told, f.Sent = b.CutoffSeq, next
 	case *AttemptDispatched:
+		if f.Sent.ProcessID != b.ProcessID || f.Sent.First == 0 {
+			f.Sent.ProcessID, f.Sent.First = b.ProcessID, b.Request
+		}
 		f.Sent.Request = b.Request
 	case *AttemptReceiving:
 		f.Sent.Receiving = true

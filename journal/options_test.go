@@ -35,8 +35,8 @@ func wanted(id, value string) *SettingsChosen {
 	return &SettingsChosen{Settings: []Setting{{ID: id, Value: value}}}
 }
 
-// The last word counts, a person's or the agent's own; what a new process comes up
-// with, or what it was told, is no word of the agent's.
+// A person's wish stands until the agent has taken it and then, at its work, changes it
+// by itself; what a new process comes up with, or says while it rests, takes nothing back.
 //
 // proves JRN-3
 func TestState_Settings(t *testing.T) {
@@ -44,6 +44,10 @@ func TestState_Settings(t *testing.T) {
 	created := &SessionCreated{Settings: []Setting{{ID: "mode", Value: "plan"}}}
 	started := &AgentStarted{ProcessID: "p"}
 	opened := &AgentOpened{ProcessID: "p"}
+	told := &AgentSetting{ProcessID: "p", Request: 3, ID: "mode", Value: "plan", Outcome: SettingTold}
+	set := &AgentSetting{ProcessID: "p", Request: 3, ID: "mode", Value: "plan", Outcome: SettingSet}
+	works := &AttemptPrepared{AttemptID: "att_1"}
+	rests := &AttemptSettled{AttemptID: "att_1"}
 	for name, c := range map[string]struct {
 		events []any
 		want   string // current and wanted, of the mode
@@ -51,9 +55,14 @@ func TestState_Settings(t *testing.T) {
 		"at its start":                   {[]any{created}, " plan"},
 		"as it comes up":                 {[]any{created, started, opened, offered("build", "a")}, "build plan"},
 		"as it was told":                 {[]any{created, started, opened, offered("build", "a"), offered("plan", "a")}, "plan plan"},
-		"by the agent itself":            {[]any{created, started, opened, offered("plan", "a"), Agent(), offered("build", "a")}, "build "},
+		"by the agent at its work":       {[]any{created, started, opened, offered("build", "a"), told, offered("plan", "a"), set, works, Agent(), offered("build", "a")}, "build "},
+		"by the agent, never told":       {[]any{created, started, opened, offered("plan", "a"), works, Agent(), offered("build", "a")}, "build plan"},
+		"by the agent, before its work":  {[]any{created, started, opened, offered("build", "a"), told, offered("plan", "a"), set, Agent(), offered("build", "a")}, "build plan"},
+		"by the agent after its work":    {[]any{created, started, opened, offered("build", "a"), told, offered("plan", "a"), set, works, rests, Agent(), offered("build", "a")}, "build plan"},
+		"chosen again while it works":    {[]any{created, started, opened, offered("build", "a"), told, offered("plan", "a"), set, works, User("u"), wanted("mode", "plan"), Agent(), offered("build", "a")}, "build plan"},
+		"told before it was chosen":      {[]any{created, started, opened, offered("build", "a"), told, User("u"), wanted("mode", "plan"), offered("plan", "a"), set, works, Agent(), offered("build", "a")}, "build plan"},
 		"by the agent, as is wanted":     {[]any{created, started, opened, offered("build", "a"), Agent(), offered("plan", "a")}, "plan plan"},
-		"by a person afterwards":         {[]any{created, started, opened, offered("plan", "a"), Agent(), offered("build", "a"), User("u"), wanted("mode", "plan")}, "build plan"},
+		"by a person afterwards":         {[]any{created, started, opened, offered("build", "a"), told, offered("plan", "a"), set, works, Agent(), offered("build", "a"), User("u"), wanted("mode", "plan")}, "build plan"},
 		"in a new process":               {[]any{created, started, opened, offered("plan", "a"), &AgentEnded{ProcessID: "p"}, started, opened, offered("build", "a")}, "build plan"},
 		"in one that says nothing":       {[]any{created, started, opened, offered("plan", "a"), &AgentEnded{ProcessID: "p"}, started, opened}, " plan"},
 		"in one that says so by itself":  {[]any{created, started, opened, offered("plan", "a"), started, opened, Agent(), offered("build", "a")}, "build plan"},

@@ -32,6 +32,14 @@ type PendingSetting struct {
 	Value   string `json:"value"`
 }
 
+// Wish is what a person wants a setting to be, and what the agent has heard of it
+// since it was chosen.
+type Wish struct {
+	Setting
+	Told int64 `json:"told,omitempty"` // the request as which the agent was told; 0: it wasn't
+	Took bool  `json:"took,omitempty"` // and it has taken it
+}
+
 // Option gives a setting as it stands, or nil.
 func (s *State) Option(id string) *OptionNow {
 	i := slices.IndexFunc(s.Options, func(o OptionNow) bool { return o.ID == id })
@@ -43,7 +51,7 @@ func (s *State) Option(id string) *OptionNow {
 
 // Wants gives what is wanted of a setting from the next prompt on; false: nothing is.
 func (s *State) Wants(id string) (value string, wanted bool) {
-	i := slices.IndexFunc(s.Wanted, func(w Setting) bool { return w.ID == id })
+	i := slices.IndexFunc(s.Wanted, func(w Wish) bool { return w.ID == id })
 	if i < 0 {
 		return "", false
 	}
@@ -81,24 +89,23 @@ func (s *State) applyOptions(ev *Event, body Body) {
 // want folds what a person wants: the last word on each setting counts.
 func (s *State) want(list []Setting) {
 	for _, w := range list {
-		s.Wanted = slices.DeleteFunc(slices.Clone(s.Wanted), func(was Setting) bool { return was.ID == w.ID })
+		s.Wanted = slices.DeleteFunc(slices.Clone(s.Wanted), func(was Wish) bool { return was.ID == w.ID })
 		if w.Value != "" {
-			s.Wanted = append(s.Wanted, w)
+			s.Wanted = append(s.Wanted, Wish{Setting: w})
 		}
 	}
 }
 
-// offered folds what the agent offers now. What it has changed by itself is no
-// longer wanted otherwise: a person's wish is fulfilled again only if it comes later.
+// offered folds what the agent offers now. What it has changed by itself at its work
+// is no longer wanted otherwise, if it had taken that wish before: a person who chooses
+// later is heard again. What it changes while it rests takes nothing back: nobody knows
+// when that was, since nobody reads it before the next turn.
 func (s *State) offered(ev *Event, b *AgentOptions) {
 	now := make([]OptionNow, 0, len(b.Options))
 	for i := range b.Options {
 		o := &b.Options[i]
-		was, wanted := s.Option(o.ID), ""
-		if was != nil {
-			wanted, _ = s.Wants(o.ID)
-		}
-		if ev.Actor.Type == ActorAgent && was != nil && was.Current != "" && was.Current != o.Current && wanted != "" && wanted != o.Current {
+		was := s.Option(o.ID)
+		if ev.Actor.Type == ActorAgent && len(s.Attempts) > 0 && was != nil && was.Current != "" && was.Current != o.Current && s.took(o.ID, o.Current) {
 			s.want([]Setting{{ID: o.ID}})
 		}
 		now = append(now, OptionNow{o.ID, o.Name, o.Category, o.Source, o.Type, o.Current, o.Label(o.Current)})
@@ -106,9 +113,24 @@ func (s *State) offered(ev *Event, b *AgentOptions) {
 	s.Options, s.OptionsSeq = now, ev.Seq
 }
 
+// took reports whether the agent has taken a wish for a setting, of another value.
+func (s *State) took(id, now string) bool {
+	return slices.ContainsFunc(s.Wanted, func(w Wish) bool { return w.ID == id && w.Took && w.Value != now })
+}
+
 func (s *State) setting(b *AgentSetting) {
 	if s.Process == nil || s.Process.ID != b.ProcessID {
 		return
+	}
+	s.Wanted = slices.Clone(s.Wanted)
+	for i := range s.Wanted {
+		switch w := &s.Wanted[i]; {
+		case w.ID != b.ID || w.Value != b.Value:
+		case b.Outcome == SettingTold:
+			w.Told = b.Request
+		case b.Outcome == SettingSet && w.Told == b.Request: // not one that was told before the choice
+			w.Took = true
+		}
 	}
 	p := *s.Process
 	p.Setting = nil

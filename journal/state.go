@@ -41,7 +41,7 @@ type State struct {
 	Options     []OptionNow `json:"agent_options,omitempty"` // that the agent offers
 	OptionsSeq  int64       `json:"options_seq,omitempty"`   // of the agent.options that has all of them; 0: there is none
 	CommandsSeq int64       `json:"commands_seq,omitempty"`  // of the last agent.commands
-	Wanted      []Setting   `json:"settings,omitempty"`      // by people, from the next prompt on
+	Wanted      []Wish      `json:"settings,omitempty"`      // by people, from the next prompt on
 	Context     *ContextUse `json:"context,omitempty"`       // nil: the agent hasn't told
 	Cost        *AgentCost  `json:"agent_cost,omitempty"`
 

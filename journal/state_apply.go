@@ -214,7 +214,7 @@ func (s *State) recovered(at int64, b *StepRecovered) {
 		p.AdoptedAt = at
 		s.Process = &p
 	}
-	if !agent && !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
+	if b.Failed || !agent && !slices.ContainsFunc(b.Calls, func(c RecoveredCall) bool { return c.Became == CallIsAdopted }) {
 		s.Recoveries++ // before a turn is open, too: it may be the opening that fails
 	}
 }

@@ -52,6 +52,16 @@ func (t *Turn) CallByID(id string) *journal.Call {
 	return &copied
 }
 
+// AllCalls gives the calls of this turn and those that it continues, in the order in
+// which they were proposed.
+func (t *Turn) AllCalls() []journal.Call {
+	out := make([]journal.Call, 0, len(t.fold.Calls))
+	for _, c := range t.fold.Calls {
+		out = append(out, *c)
+	}
+	return out
+}
+
 // Calls gives the calls of an attempt, in the order in which they were proposed.
 func (t *Turn) Calls(attempt string) []journal.Call {
 	var out []journal.Call

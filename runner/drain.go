@@ -39,10 +39,28 @@ func (r *Runner) drain(run *run) {
 		return // fenced: whoever holds it now concludes
 	default:
 		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))
+		r.noteFailed(claim.ExecutionID, held)
 	}
 	if held {
 		r.expire(ctx, claim)
 	}
+}
+
+// noteFailed notes of an execution whether its drain has failed, until it is recovered.
+func (r *Runner) noteFailed(executionID string, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failed {
+		r.failed[executionID] = true
+	} else {
+		delete(r.failed, executionID)
+	}
+}
+
+func (r *Runner) hasFailed(executionID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[executionID]
 }
 
 // expire lets the claim of a drain that ended without releasing it expire at
@@ -91,6 +109,11 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	return claim, agent, nil
 }
 
+// NotThere parks a session whose agent can't be started, until it can.
+func NotThere(agent, why string) *journal.SessionBlocked {
+	return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("The agent %s can't be started: %s. Nothing is sent until it can.", agent, why), UnblockedBy: "its program, where it was"}
+}
+
 // unable says why this worker can't run a session, or nil.
 func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
 	agent := r.agents[b.Agent]
@@ -98,7 +121,7 @@ func (r *Runner) unable(b store.SessionBrief) *journal.SessionBlocked {
 		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("No server here has the agent %s.", b.Agent), UnblockedBy: "a server that has it"}
 	}
 	if why := unavailable(agent); why != "" {
-		return &journal.SessionBlocked{Cause: journal.BlockAgent, Detail: fmt.Sprintf("The agent %s can't be started: %s. Nothing is sent until it can.", b.Agent, why), UnblockedBy: "its program, where it was"}
+		return NotThere(b.Agent, why)
 	}
 	if err := r.o.Workspaces.Check(b); err != nil {
 		detail := err.Error()

@@ -144,7 +144,7 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	if err != nil {
 		return err
 	}
-	rec := store.Recovery{Claim: c, By: r.o.StateFolderID, Evidence: map[string][]journal.Evidence{}, Found: map[string]store.Found{}}
+	rec := store.Recovery{Claim: c, By: r.o.StateFolderID, Failed: r.hasFailed(c.ExecutionID), Evidence: map[string][]journal.Evidence{}, Found: map[string]store.Found{}}
 	for _, call := range calls {
 		if err := r.examine(ctx, &rec, call); err != nil {
 			return unlessChanged(err)
@@ -157,6 +157,9 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	store.Crash("sweep.committed")
 	if recovered {
 		r.tookUp(&rec, calls)
+	}
+	if err == nil {
+		r.noteFailed(c.ExecutionID, false)
 	}
 	return unlessChanged(err)
 }

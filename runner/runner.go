@@ -61,8 +61,9 @@ type Runner struct {
 	queue    []string        // sessions that wait for a place, first come first served
 	queued   map[string]bool // the same, to look up
 	stopping bool
-	missing  []store.Place // workspaces of waiting sessions that this worker lacks, as of its last sweep
-	keyFault string        // what its last sweep said of credentials
+	missing  []store.Place   // workspaces of waiting sessions that this worker lacks, as of its last sweep
+	failed   map[string]bool // executions that have failed here and aren't recovered
+	keyFault string          // what its last sweep said of credentials
 	sweepNow chan struct{}
 
 	occupied   exclusive // shims that are born, followed or cleared away here: see sweepShims
@@ -95,7 +96,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
-		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1),
+		runs: map[string]*run{}, queued: map[string]bool{}, failed: map[string]bool{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a

@@ -218,3 +218,38 @@ func TestAgentProcess_ListedUntilForgotten(t *testing.T) {
 		}
 	})
 }
+
+// An execution that can't go on, although its server and its agent are there, counts
+// as one that is lost: the third blocks the session, and its agent is given up.
+//
+// proves REC-11 REC-10 ATT-3
+func TestRecover_AnAgentThatCantBeFollowedIsGivenUp(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := mustAgentRun(t, s)
+		seeWorker(t, s, "w")
+		lose := func(failed bool) journal.State {
+			t.Helper()
+			must(t, s.ExpireClaim(t.Context(), r.Claim))
+			done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), Agent: true, Failed: failed})
+			if err != nil || !done {
+				t.Fatalf("%v, %v", done, err)
+			}
+			return storetest.MustState(t, s, r.Session)
+		}
+		for _, failed := range []bool{true, false, true} {
+			if st := lose(failed); st.Blocked != nil || !st.Adopts() {
+				t.Fatalf("%+v", st)
+			}
+			c, err := s.Claim(t.Context(), claimRequest(r.Session, "w"))
+			must(t, err)
+			r.Claim = c
+		}
+		st := lose(true)
+		if st.Blocked == nil || st.Blocked.Cause != journal.BlockRecovery || st.Adopts() || st.Process != nil || len(st.UnknownAttempts) != 1 || len(st.Pending) != 0 {
+			t.Errorf("%+v", st)
+		}
+		noClaim(t, s, r.Session, "w")
+		storetest.CheckInvariants(t, s)
+	})
+}

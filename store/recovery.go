@@ -18,6 +18,9 @@ type Recovery struct {
 	// Agent says that the process of the session's agent runs, or has left something to
 	// be read: its attempt, and the calls that are the agent's own, are adopted with it.
 	Agent bool
+	// Failed says that the execution wasn't lost with its server: it could not go on.
+	// That counts for REC-11 although its agent would be adopted.
+	Failed bool
 	// By is the state folder of who recovers. What still may run under the shims of
 	// another folder is left to that folder's workers while one of them lives: they
 	// alone can ask. "": whoever it is has asked.
@@ -169,6 +172,10 @@ func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) erro
 		return err
 	}
 	r.Agent = r.Agent && l.st.Process != nil && l.st.Process.Folder == c.StateFolderID
+	var given *journal.AgentProcess
+	if r.Agent && r.Failed && l.st.Recoveries+1 >= journal.MaxRecoveries {
+		given, r.Agent = l.st.Process, false
+	}
 	superseded := c.AssistantMessageID != "" && c.AssistantMessageID != l.st.LatestAssistant
 	if c.Phase != journal.PhaseSafe && !superseded {
 		if err := l.stepRecovered(ctx, c, r); err != nil {
@@ -176,6 +183,11 @@ func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) erro
 		}
 	} else if err := l.lose(ctx, c, r); err != nil {
 		return err
+	}
+	if given != nil { // whoever keeps its process ends it
+		if err := l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: given.ID, Reason: "what it said could not be dealt with"}); err != nil {
+			return err
+		}
 	}
 	if err := l.carryOut(ctx); err != nil {
 		return err
@@ -204,7 +216,7 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 	body := &journal.StepRecovered{
 		ExecutionID: c.ExecutionID, Phase: c.Phase, AssistantMessageID: journal.OrNil(c.AssistantMessageID),
 		RecoveryMessageID: c.AssistantMessageID, ContinuationMessageID: NewID("msg"),
-		Calls: []journal.RecoveredCall{}, Attempts: []journal.RecoveredAttempt{},
+		Calls: []journal.RecoveredCall{}, Attempts: []journal.RecoveredAttempt{}, Failed: r.Failed,
 	}
 	if body.RecoveryMessageID == "" {
 		body.RecoveryMessageID = NewID("msg")

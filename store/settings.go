@@ -17,7 +17,7 @@ func settingsHash(list []journal.Setting) string {
 // ChooseSettings records what an owner wants of a session's agent from the next
 // prompt on, and gives the seq of that event. key is the idempotency key, already
 // checked, or "". Under the same key the same settings give the first answer, marked
-// as a replay (ADM-3). What is wanted already writes nothing: seq is 0 then.
+// as a replay (ADM-3). What is wanted already, and so, writes nothing: seq is 0 then.
 // Codes: not_found, conflict (archived), unprocessable (malformed, or the key was
 // used for something else, ADM-4), unavailable.
 func (s *Store) ChooseSettings(ctx context.Context, owner, sessionID, key string, list []journal.Setting) (seq int64, replayed bool, err error) {
@@ -61,10 +61,13 @@ func (s *Store) ChooseSettings(ctx context.Context, owner, sessionID, key string
 	return seq, false, err
 }
 
-// wanted reports whether a choice changes nothing.
+// wanted reports whether a choice changes nothing: all of it is wanted, and is so.
 func wanted(st *journal.State, list []journal.Setting) bool {
 	for _, w := range list {
 		if v, _ := st.Wants(w.ID); v != w.Value {
+			return false
+		}
+		if o := st.Option(w.ID); w.Value != "" && (o == nil || o.Current != w.Value) {
 			return false
 		}
 	}

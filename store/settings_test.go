@@ -31,9 +31,6 @@ func TestChooseSettings(t *testing.T) {
 		storetest.WantCode(t, err, journal.NotFound)
 		_, _, err = choose(owner, "k", []journal.Setting{{}})
 		storetest.WantSlug(t, err, "bad-setting")
-		if seq, _, err := choose(owner, "", large("small")); err != nil || seq != 0 {
-			t.Errorf("what is wanted already became entry %d, %v", seq, err)
-		}
 		if after := db.RowCounts(t, db.SQL(t)); after["event"] != before["event"] || after["receipt"] != before["receipt"] {
 			t.Errorf("refusals wrote: %v before, %v after", before, after)
 		}
@@ -147,5 +144,36 @@ func TestAgentOffers(t *testing.T) {
 		if err := s.SaveAgentOffers(t.Context(), "usr_none", "fake", "", nil); err == nil || errors.Is(err, t.Context().Err()) {
 			t.Errorf("kept for nobody: %v", err)
 		}
+	})
+}
+
+// To choose what is wanted already is a choice, unless it is so already: the agent may
+// have changed it by itself meanwhile.
+//
+// proves ADM-1
+func TestChooseSettings_Again(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w")
+		again := func(value string, want bool) {
+			t.Helper()
+			seq, _, err := s.ChooseSettings(t.Context(), r.Owner, r.Session, "", large(value))
+			if err != nil || (seq != 0) != want {
+				t.Errorf("%s became entry %d, %v; want one: %v", value, seq, err, want)
+			}
+		}
+		is := func(value string) {
+			storetest.MustAppend(t, s, r.Claim, "", &journal.AgentOptions{ProcessID: "prc_1", Options: []journal.AgentOption{{ID: "model", Name: "Model", Current: value, Choices: []journal.AgentChoice{}}}})
+		}
+		again("", false)
+		again("large", true)
+		again("large", true) // nobody knows what is so
+		is("small")
+		again("large", true)
+		is("large")
+		again("large", false)
+		again("", true)
+		again("", false)
+		storetest.CheckInvariants(t, s)
 	})
 }

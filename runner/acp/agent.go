@@ -55,6 +55,17 @@ func (a *Agent) Steer() runner.SteerMode { return runner.SteerAfterTurn }
 // Run works on the turn until its prompts are answered. What is in flight, because
 // another execution began it, is followed to its end first.
 func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) {
+	return a.run(ctx, t, startsAgain)
+}
+
+// startsAgain is how often a program is started once more that was not there when it was
+// to be executed, and is there now: it is being replaced, say. startPause is between.
+const (
+	startsAgain = 2
+	startPause  = 300 * time.Millisecond
+)
+
+func (a *Agent) run(ctx context.Context, t *runner.Turn, again int) (runner.Result, error) {
 	attempt, rests := t.Attempt(), t.State().Process != nil
 	if result := concluded(t); attempt == "" && result != nil {
 		return *result, nil
@@ -79,14 +90,26 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 	}
 	if attempt == "" {
 		if err := s.open(heeding); err != nil {
-			return s.leave(ctx, heeding, err)
+			result, err := s.leave(ctx, heeding, err)
+			if err != nil || !s.absent || again == 0 {
+				return result, err
+			}
+			select {
+			case <-heeding.Done():
+				return s.leave(ctx, heeding, context.Cause(heeding))
+			case <-time.After(startPause):
+			}
+			return a.run(ctx, t, again-1)
 		}
 		switch err := s.catchUp(heeding); {
 		case rests && errors.Is(err, errEnded): // it died while nobody needed it: another goes on
-			if err := errors.Join(s.rest(ctx, nil), s.gone(ctx)); err != nil {
+			if err := s.rest(ctx, nil); err != nil && !s.deaf {
 				return runner.Result{}, err
 			}
-			return a.Run(ctx, t)
+			if err := s.gone(ctx); err != nil {
+				return runner.Result{}, err
+			}
+			return a.run(ctx, t, again)
 		case err != nil:
 			return s.leave(ctx, heeding, err)
 		}

@@ -18,15 +18,16 @@ var errEnded = errors.New("the agent's process has ended")
 // conn makes messages of what a process writes, and knows the place of each in the
 // process's spool.
 type conn struct {
-	p     *runner.Process
-	lines wire.Lines
-	skip  int64   // bytes of standard output that are still to be passed over: they are in the journal
-	base  int64   // bytes of standard output before what lines was fed
-	marks []place // where the spool stands in the stream, the last committed first
-	read  int64   // bytes of standard output so far
-	fault string  // the last words on standard error
-	ended *runner.Heard
-	why   string // it was ended by us
+	p      *runner.Process
+	lines  wire.Lines
+	skip   int64   // bytes of standard output that are still to be passed over: they are in the journal
+	base   int64   // bytes of standard output before what lines was fed
+	marks  []place // where the spool stands in the stream, the last committed first
+	read   int64   // bytes of standard output so far
+	fault  string  // the last words on standard error
+	ended  *runner.Heard
+	why    string // it was ended by us
+	opened bool   // the agent's session was open in it
 }
 
 // place is an offset of the spool, and how much standard output comes before it.

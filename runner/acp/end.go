@@ -14,9 +14,12 @@ import (
 // leave makes of an error what the run ends with. A process that is to go on does.
 func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result, error) {
 	cause := context.Cause(heeding)
+	var unfit *unfitError
 	switch {
 	case errors.Is(err, errEnded):
 		return s.died(ctx)
+	case errors.As(err, &unfit):
+		return s.broken(ctx, err)
 	case cause == nil && errors.Is(err, runner.ErrInterrupted):
 		cause = err
 	case cause == nil:
@@ -37,8 +40,11 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
 	var refused *refusedError
 	var unset *unsetError
+	var unfit *unfitError
 	reason := "it can't be worked with"
 	switch {
+	case errors.As(err, &unfit):
+		reason = "what it said can't be recorded"
 	case errors.As(err, &unset): // the process waits for the next prompt
 		return runner.Result{Failed: unset.words}, nil
 	case errors.As(err, &refused):
@@ -74,28 +80,27 @@ func needsSignIn(words string) journal.Draft {
 // its process is ended, and what it did is unknown.
 func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error) {
 	ctx = context.WithoutCancel(ctx)
-	if s.t.Attempt() == "" {
-		return runner.Result{}, cause // it is idle, or hasn't been told anything
+	if s.t.Attempt() == "" { // it is idle, or hasn't been told anything
+		return runner.Result{}, errors.Join(s.cleanUp(ctx, cause), cause)
 	}
 	frame, err := wire.Notify(wire.MethodSessionCancel, wire.CancelParams{SessionID: s.t.State().AgentSession})
 	if err != nil {
 		return runner.Result{}, err
 	}
 	s.cancels = true
-	ran, resumes := s.commandRuns(), s.t.State().Process != nil && s.t.State().Process.Resumes
-	leaves := (ran && resumes) || errors.Is(cause, runner.ErrShutdown)
 	if err := s.conn.say(ctx, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err != nil {
 		return runner.Result{}, err
 	}
 	reason := "it did not stop when it was asked to"
-	switch err := s.until(ctx, s.a.o.CancelWithin); {
+	err = s.until(ctx, s.a.o.CancelWithin)
+	leaves := (s.ran() && s.resumes()) || errors.Is(cause, runner.ErrShutdown)
+	switch {
 	case err == nil && !leaves:
-		if ran {
-			s.conn.p.EndStrays(ctx, s.t.Sent().Request)
-		}
-		return runner.Result{}, cause
+		return runner.Result{}, errors.Join(s.cleanUp(ctx, cause), cause)
 	case err == nil:
 		reason = "it was stopped"
+	case s.deaf:
+		reason = "what it said can't be recorded"
 	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong):
 		return runner.Result{}, err
 	}
@@ -110,13 +115,31 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 	return runner.Result{}, cause
 }
 
-// commandRuns reports whether a command runs that could leave something behind although
-// the agent has ended it. The end of the agent's process ends that, too; of one that
-// could not go on in another only what was left to its shim is ended.
-func (s *session) commandRuns() bool {
-	return slices.ContainsFunc(s.t.Calls(s.t.Attempt()), func(c journal.Call) bool {
-		return c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect
-	})
+// cleanUp ends what commands of a turn that a person stops have left behind, of an agent
+// with which nothing is in flight. Its process ends with it if it can go on in another.
+func (s *session) cleanUp(ctx context.Context, cause error) error {
+	switch {
+	case !errors.Is(cause, runner.ErrInterrupted) || !s.ran():
+	case s.resumes():
+		return s.retire(ctx, "it was stopped")
+	default:
+		s.conn.p.EndStrays(ctx, s.t.Sent().First)
+	}
+	return nil
+}
+
+// ran reports whether anything ran in this turn that could have left something behind,
+// whatever the agent calls it, and although it says that it has ended. The end of the
+// agent's process ends that, too; of one that could not go on in another only what was
+// left to its shim is ended.
+func (s *session) ran() bool {
+	return slices.ContainsFunc(s.t.AllCalls(), func(c journal.Call) bool { return c.TurnID == s.t.ID() && c.N > 0 })
+}
+
+// resumes reports whether the agent can go on with its session in another process.
+func (s *session) resumes() bool {
+	p := s.t.State().Process
+	return p != nil && p.Resumes
 }
 
 // end ends the process: its stdin first, which agents take as the sign to leave in
@@ -138,7 +161,7 @@ func (s *session) end(ctx context.Context, reason string) {
 // retire ends a process with which nothing is in flight, and takes what it said since
 // its last turn.
 func (s *session) retire(ctx context.Context, reason string) error {
-	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) {
+	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) && !s.deaf {
 		return err
 	}
 	s.end(ctx, reason)
@@ -180,8 +203,12 @@ func (s *session) died(ctx context.Context) (runner.Result, error) {
 		return *s.result, s.gone(ctx)
 	}
 	if s.t.Attempt() == "" {
+		s.conn.opened = s.t.State().Process != nil && s.t.State().Process.Opened
 		if err := s.gone(ctx); err != nil {
 			return runner.Result{}, err
+		}
+		if gone := s.missing(); gone != "" {
+			return runner.Result{Parked: true}, s.t.Record(ctx, runner.Seen(runner.NotThere(s.a.o.Name, gone)))
 		}
 		return runner.Result{Failed: s.conn.words(nothingSent)}, nil
 	}
@@ -194,6 +221,19 @@ func (s *session) died(ctx context.Context) (runner.Result, error) {
 		return runner.Result{}, err
 	}
 	return runner.Result{Parked: true}, nil
+}
+
+// missing says why the program of an agent that ended before it had begun isn't there;
+// "": that isn't so, or not any more.
+func (s *session) missing() string {
+	if s.conn.opened || s.conn.why != "" {
+		return ""
+	}
+	gone := s.a.Unavailable()
+	if e := s.conn.ended; gone == "" && e != nil && e.Exit != nil && e.Exit.ExitCode != nil && s.conn.read == 0 {
+		s.absent = *e.Exit.ExitCode == 126 || *e.Exit.ExitCode == 127 // of sh: it may not be executed, it isn't there
+	}
+	return gone
 }
 
 // lose says of what is in flight that nobody knows how it ended.

@@ -335,7 +335,7 @@ func (s *session) configure(ctx context.Context) error {
 // next is what is to be set next: the model first, since what else there is may
 // depend on it.
 func (s *session) next(now []journal.AgentOption, told map[string]bool) (journal.Setting, bool) {
-	var found *journal.Setting
+	var found *journal.Wish
 	for _, w := range s.t.State().Wanted {
 		o := journal.OptionByID(now, w.ID)
 		if o == nil || o.Current == w.Value || told[w.ID] || !o.Takes(w.Value) {
@@ -348,7 +348,7 @@ func (s *session) next(now []journal.AgentOption, told map[string]bool) (journal
 	if found == nil {
 		return journal.Setting{}, false
 	}
-	return *found, true
+	return found.Setting, true
 }
 
 // unfulfilled says what is wanted and isn't so, now that all was told.
@@ -407,6 +407,10 @@ func (s *session) setAnswered(ctx context.Context, m wire.Message) (bool, error)
 	if p == nil || m.ID != wire.NumberID(p.Request) {
 		return false, nil
 	}
+	if s.settled == p.Request { // in the lines that are read just now: the first answer counts
+		return true, nil
+	}
+	s.settled = p.Request
 	body := &journal.AgentSetting{ProcessID: s.conn.p.ID(), Request: p.Request, ID: p.ID, Value: p.Value, Outcome: journal.SettingSet}
 	if m.Err != nil {
 		body.Outcome, body.Error = journal.SettingRefused, words(m.Err)

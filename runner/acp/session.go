@@ -35,8 +35,11 @@ type session struct {
 	given    map[string]bool // requests that the drafts cancel
 	answers  []int64         // asks that the frames answer
 	offers   offers          // what the agent offers, and what of it isn't committed
+	settled  int64           // the last request for a setting that was answered here
 	unset    *unsetError     // the agent has refused a setting
 	ending   bool            // it is told nothing any more
+	absent   bool            // its program was not there when it was to be executed, and is now
+	deaf     bool            // nothing it says is made a fact any more: see unfit
 }
 
 func newSession(a *Agent, t *runner.Turn, p *runner.Process) *session {
@@ -62,6 +65,9 @@ const goOn = "Go on with what was asked."
 // prompt sends what the agent hasn't been told, as an attempt (ATT-1).
 func (s *session) prompt(ctx context.Context) error {
 	if err := s.t.Begin(ctx, journal.Step{Key: fmt.Sprint(s.conn.next())}); err != nil {
+		return err
+	}
+	if err := s.configure(ctx); err != nil { // somebody may just have chosen something else
 		return err
 	}
 	blocks, facts, err := s.news(ctx)
@@ -276,6 +282,9 @@ func (s *session) restAll(ctx context.Context) error {
 
 // take makes facts of as many of the lines as ripe says, and holds the others.
 func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.Message) int) error {
+	if s.deaf {
+		return nil
+	}
 	lines, s.held = append(s.held, lines...), nil
 	messages := make([]wire.Message, 0, len(lines))
 	for _, l := range lines {
@@ -292,17 +301,33 @@ func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.
 		return nil
 	}
 	s.note(messages)
+	if err := s.record(ctx, lines, messages); err != nil {
+		return s.unfit(ctx, lines, err)
+	}
+	return s.answer(ctx)
+}
+
+// record makes facts of lines and commits them. What comes behind the answer to the
+// prompt is what a resting agent says: it is made of it only when the answer is in the
+// journal, so that nothing of it becomes a part of what has ended.
+func (s *session) record(ctx context.Context, lines []wire.Line, messages []wire.Message) error {
+	answered := s.result != nil
 	for i, m := range messages {
 		s.line = &lines[i]
 		s.cut(m)
 		if err := s.message(ctx, m); err != nil {
 			return err
 		}
+		if s.result == nil || answered || i == len(lines)-1 {
+			continue
+		}
+		answered = true
+		if err := s.flush(ctx, &lines[i]); err != nil {
+			return err
+		}
+		clear(s.tools) // their names may come again
 	}
-	if err := s.flush(ctx, &lines[len(lines)-1]); err != nil {
-		return err
-	}
-	return s.answer(ctx)
+	return s.flush(ctx, &lines[len(lines)-1])
 }
 
 // flush commits what was made of the lines up to one.
@@ -317,7 +342,11 @@ func (s *session) flush(ctx context.Context, line *wire.Line) error {
 	}
 	s.drafts, s.frames, s.asks, s.answers, s.proposed, s.received = nil, nil, nil, nil, 0, false
 	clear(s.given)
-	return s.conn.commit(ctx, line, a)
+	err := s.conn.commit(ctx, line, a)
+	if err != nil && a.Phase != "" && s.t.Attempt() != "" {
+		s.result = nil // the answer isn't in the journal
+	}
+	return err
 }
 
 // message makes facts of one line.
@@ -367,6 +396,9 @@ func (s *session) answered(m wire.Message) {
 		return
 	}
 	s.endAsks()
+	if s.offers.known { // what it changed at its work stands before the end of that
+		s.optionsFact()
+	}
 	untouched := !sent.Receiving && !s.received // nothing came of it: surely it wasn't worked on
 	if m.Err != nil && m.Err.Code == wire.CodeAuthRequired && untouched {
 		s.complete()
@@ -434,7 +466,7 @@ func (s *session) catchUp(ctx context.Context) error {
 			if len(s.drafts) == 0 && !s.offers.pending() {
 				return nil
 			}
-			return s.flush(ctx, nil)
+			return s.unfit(ctx, nil, s.flush(ctx, nil))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

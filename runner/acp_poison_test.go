@@ -1,0 +1,195 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// together writes lines at once, as an agent does that has them all ready.
+const together = `together() { printf '%s\n' "$@"; }
+of() { id=$(printf '%s' "$l" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+up() { printf '%s' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":'"$1"'}}'; }
+`
+
+// What an agent says behind the answer to its prompt is no part of its attempt, also
+// if it comes in the same write: a sign-in that is asked for is not forgotten by it.
+//
+// proves ATT-1 REC-11 CAL-8
+func TestACP_SpeaksOnAfterItsAnswer(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]string{
+		"usage":   `"$(up '{"sessionUpdate":"usage_update","used":1,"size":2}')"`,
+		"text":    `"$(up '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Please log in."}}')"`,
+		"call":    `"$(up '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"touch made","kind":"execute","status":"in_progress"}')"`,
+		"plan":    `"$(up '{"sessionUpdate":"plan","entries":[{"content":"a","priority":"low","status":"pending"}]}')"`,
+		"request": `'{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch made","kind":"execute"},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}'`,
+		"answer":  `'{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				_, with := scripted(t, together+`while read -r l; do case $l in *session/prompt*) of
+if [ -e in ]; then text done; stop $id; else together '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32000,"message":"Authentication required"}}' `+after+`; fi;; esac; done`)
+				b := setup(t, s, with)
+				b.start()
+				id := b.session("Do it", byFake)
+				v := b.untilState(id, journal.StateBlocked)
+				if v.State.Blocked.Cause != journal.BlockSignIn || v.State.Unknowns() != 0 {
+					t.Errorf("%+v", v.State)
+				}
+				if err := os.WriteFile(filepath.Join(b.dir, "in"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Continue(t.Context(), b.owner, id, nil); err != nil {
+					t.Fatal(err)
+				}
+				b.untilState(id, journal.StateReady)
+				events := storetest.Events(t, s, id)
+				for kind, want := range map[journal.Kind]int{
+					journal.KindStepRecovered: 0, journal.KindAttemptDispatched: 2, journal.KindAttemptFailed: 1, journal.KindAttemptSettled: 1,
+					journal.KindCallProposed: 0, journal.KindAgentStarted: 1,
+				} {
+					if n := storetest.CountKind(events, kind); n != want {
+						t.Errorf("%d %s, want %d", n, kind, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An answer that ends a turn in order is followed by more, too.
+//
+// proves ATT-1 CAL-8
+func TestACP_SpeaksOnAfterItsTurn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, together+`while read -r l; do case $l in *session/prompt*) of
+together "$(up '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}')" "$(up '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}')" \
+'{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}' "$(up '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"late"}}]}')" \
+"$(up '{"sessionUpdate":"tool_call","toolCallId":"t2","title":"late","kind":"execute","status":"in_progress"}')" "$(up '{"sessionUpdate":"usage_update","used":1,"size":2}')";; esac; done`)
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		for n := 1; n <= 2; n++ {
+			b.until(id, "it has answered", func(v store.Session) bool {
+				return v.State.Base == journal.StateReady && v.State.Turn.Number == n && v.Claim == nil
+			})
+			if n == 1 {
+				b.submit(id, "Again", journal.Queue)
+			}
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallProposed); n != 2 {
+			t.Errorf("%d calls, want one of each turn: %s", n, b.dump(id))
+		}
+	})
+}
+
+// Lines that the journal refuses, and would refuse whenever they were read, end the
+// agent's process: they aren't read again without end.
+//
+// proves REC-11 ATT-3 CAL-8
+func TestACP_SaysWhatCantBeRecorded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `hear; echo up > up; read -r x < gate; text hello; text and; hear`)
+		b := setup(t, s, with)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		b.start()
+		id := b.session("Do it", byFake)
+		awaitLine(t, up)
+		v := b.until(id, "it is told", func(v store.Session) bool { return len(v.State.Attempts) == 1 && v.Claim != nil })
+		// As if it had been noted before: to note it again is refused.
+		storetest.MustAppend(t, s, v.Claim, "", &journal.AttemptReceiving{AttemptID: v.State.Attempts[0]})
+		open(t, gate)
+		v = b.untilState(id, journal.StateUncertain)
+		if len(v.State.UnknownAttempts) != 1 || v.State.Process != nil {
+			t.Errorf("%+v", v.State)
+		}
+		dump := b.dump(id)
+		for _, want := range []string{"doesn't fit what the journal has", `\"text\":\"hello\"`, "what it said can't be recorded"} {
+			if !strings.Contains(dump, want) {
+				t.Errorf("the journal doesn't say %q: %s", want, dump)
+			}
+		}
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered); n != 0 {
+			t.Errorf("%d recoveries", n)
+		}
+		b.untilShimsEnd()
+	})
+}
+
+// A drain that fails whenever it follows its agent isn't taken up again without end.
+//
+// proves REC-11 ATT-3
+func TestACP_CantBeFollowed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `hear; text before; hear`)
+		b := setup(t, s, with, brief)
+		r := b.start()
+		id := b.session("Do it", byFake)
+		b.untilKind(id, journal.KindMessageDelta, 1)
+		r.Stop()
+		b.opts.Agents = append(b.opts.Agents[:1:1], failing{name: "fake", run: func(context.Context, *runner.Turn) (runner.Result, error) {
+			return runner.Result{}, errors.New("on purpose")
+		}})
+		b.next()
+		v := b.until(id, "it is given up", func(v store.Session) bool { return v.State.Blocked != nil && v.Claim == nil })
+		if v.State.Blocked.Cause != journal.BlockRecovery || len(v.State.UnknownAttempts) != 1 || v.State.Process != nil {
+			t.Errorf("%+v", v.State)
+		}
+		// One for the stop of the first server.
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered); n != 1+journal.MaxRecoveries {
+			t.Errorf("%d recoveries", n)
+		}
+		b.untilShimsEnd()
+	})
+}
+
+// A stop ends what the commands of its turn have left behind, whatever their agent
+// calls them, and although it says that they have ended.
+//
+// proves COO-4 COO-7
+func TestACP_AStopEndsWhatRanBefore(t *testing.T) {
+	t.Parallel()
+	call := func(kind, status string) string {
+		return `say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"look","kind":"` + kind + `","status":"` + status + `"}'`
+	}
+	for name, says := range map[string]string{"a look": call("read", "in_progress"), "what is done": call("execute", "completed"), "what has failed": call("execute", "failed")} {
+		for _, can := range []string{`{"loadSession":true}`, `{}`} {
+			t.Run(name+" "+can, func(t *testing.T) {
+				t.Parallel()
+				storetest.Each(t, func(t *testing.T, s *store.Store) {
+					_, with := scriptedWhole(t, strings.Replace(hello, `{"loadSession":true}`, can, 1)+`hear; (setsid sh -c 'echo $$ > stray; trap "" HUP; sleep 1000 & wait' >/dev/null 2>&1 &)
+until [ -s stray ]; do sleep 0.01; done; `+says+`; text on; hear; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; hear`)
+					b := setup(t, s, with)
+					b.start()
+					id := b.session("Look", byFake)
+					b.untilKind(id, journal.KindMessageDelta, 1)
+					if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+						t.Fatal(err)
+					}
+					v := b.untilState(id, journal.StateStopped)
+					if pid, err := strconv.Atoi(strings.TrimSpace(b.file("stray"))); err != nil || syscall.Kill(pid, 0) == nil {
+						t.Errorf("process %d lives (%v)", pid, err)
+					}
+					if (v.State.Process != nil) != (can == `{}`) {
+						t.Errorf("its process is %+v", v.State.Process)
+					}
+				})
+			})
+		}
+	}
+}
