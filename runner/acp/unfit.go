@@ -48,7 +48,7 @@ func (s *session) unfit(ctx context.Context, lines []wire.Line, err error) error
 	})}}
 	for _, l := range lines[:min(len(lines), unfitLines)] {
 		keep.Drafts = append(keep.Drafts, runner.Said(&journal.AgentEvent{
-			ProcessID: s.conn.p.ID(), Raw: journal.T(journal.Cut(string(s.t.MaskedJSON(l.Bytes)), unfitBytes)),
+			ProcessID: s.conn.p.ID(), Raw: journal.T(journal.Cut(string(s.t.MaskedJSON(l.Bytes, shape)), unfitBytes)),
 		}))
 	}
 	var last *wire.Line
