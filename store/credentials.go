@@ -195,6 +195,43 @@ func (s *Store) SealedCredentials(ctx context.Context, after string, limit int) 
 	return out, err
 }
 
+// SealedCredential gives one of whichever owner, also one that was replaced or deleted.
+// Code: not_found.
+func (s *Store) SealedCredential(ctx context.Context, id string) (Sealed, error) {
+	var out Sealed
+	err := s.read(ctx, func(q querier) error {
+		err := q.get(ctx, &out, "SELECT "+credentialColumns+", sealed FROM credential WHERE id = ?", id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noCredential()
+		}
+		return err
+	})
+	return out, err
+}
+
+// CountCredentialProcesses counts the processes of agents that have credentials and of
+// whose end the journal doesn't know.
+func (s *Store) CountCredentialProcesses(ctx context.Context) (n int, err error) {
+	err = s.read(ctx, func(q querier) error {
+		var rows []AgentProcessRow
+		n = 0
+		if err := q.all(ctx, &rows, "SELECT p.id, p.session_id, s.state FROM agent_process p JOIN session s ON s.id = p.session_id"); err != nil {
+			return err
+		}
+		for i := range rows {
+			st, err := (&sessionRow{ID: rows[i].SessionID, State: rows[i].State.String}).state()
+			if err != nil {
+				return err
+			}
+			if st.Process != nil && st.Process.ID == rows[i].ID && len(st.Process.Credentials) > 0 {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
 // CredentialKey tells the id of the key that the journal's credentials are sealed with,
 // "" if none was ever stored, and how many there are, with those that were replaced or
 // deleted and may still be in use.

@@ -234,6 +234,29 @@ func (k *Keeper) give(ctx context.Context, list []store.Sealed) (Given, error) {
 	return out, nil
 }
 
+// Opens reports whether this server has all of some credentials, by their ids, and so
+// masks them: they were neither forgotten nor spoilt. The error is of the database.
+func (k *Keeper) Opens(ctx context.Context, ids []string) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := k.opened[id]; ok {
+			continue
+		}
+		c, err := k.st.SealedCredential(ctx, id)
+		if journal.Is(err, journal.NotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if _, err := k.open(&c); err != nil {
+			return false, nil //nolint:nilerr // that it doesn't open is the answer
+		}
+	}
+	return true, nil
+}
+
 // Secrets gives what is masked in all that runs for a session's owner.
 func (k *Keeper) Secrets(ctx context.Context, sessionID string) ([]string, error) {
 	ids, err := k.st.SessionSecrets(ctx, sessionID)

@@ -127,6 +127,9 @@ func (c *conn) words(follows string) string {
 	case e.ExitCode != nil:
 		what = fmt.Sprintf("The agent's process ended with exit code %d.", *e.ExitCode)
 	}
+	if c.ended != nil && c.ended.Muted {
+		what += " What it said last is left out: its credentials were forgotten or spoilt, so it can't be masked any more."
+	}
 	what += follows
 	if last := strings.TrimSpace(colours.ReplaceAllString(c.fault, "")); last != "" {
 		what += " Its last words: " + last
