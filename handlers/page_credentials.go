@@ -94,6 +94,9 @@ func (s *Server) submitCredential(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if err := s.limit(c); err != nil {
+		return err
+	}
 	n := vault.New{Name: f.word("name"), Agent: f.word("agent"), Value: strings.Trim(f.text("value"), " "), Key: key}
 	p := pages.Credentials{Name: n.Name, Agent: n.Agent}
 	if err := s.checkCredentialAgent(c, n.Agent); err != nil {
@@ -164,6 +167,9 @@ func (s *Server) showCredentialDeletion(c *fiber.Ctx) error {
 func (s *Server) submitCredentialDeletion(c *fiber.Ctx) error {
 	id, err := pathID(c, "id", "crd")
 	if err != nil {
+		return err
+	}
+	if err := s.limit(c); err != nil {
 		return err
 	}
 	if _, err := s.store.DeleteCredential(c.UserContext(), current(c).User.ID, id); err != nil {
