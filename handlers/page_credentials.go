@@ -56,7 +56,11 @@ func (s *Server) drawCredentials(c *fiber.Ctx, status int, p pages.Credentials) 
 	}
 	p.Problems, p.Key, p.Where = problems, newKey(), s.opts.Vault.Where()
 	for _, one := range list {
-		p.Items = append(p.Items, pages.Credential{ID: one.ID, Name: one.Name, Agent: one.Agent, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, UsedAt: one.UsedAt.Int64, Version: one.Version})
+		opens, err := s.opts.Vault.Opens(c.UserContext(), []string{one.ID})
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, pages.Credential{Spoilt: !opens, ID: one.ID, Name: one.Name, Agent: one.Agent, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, UsedAt: one.UsedAt.Int64, Version: one.Version})
 	}
 	for _, a := range agents {
 		if a.Name != runbook { // its commands get none

@@ -355,10 +355,13 @@ func TestNew_Check(t *testing.T) {
 	t.Parallel()
 	good := vault.New{Name: "MODEL_KEY", Value: "ein Schlüssel mit ä"}
 	must(t, good.Check())
-	for _, name := range []string{"", "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HOLDFAST_KEY", "HOLDFAST_CALL", "BASH_ENV", "NODE_OPTIONS", "LC_ALL", "A-B", "1A", "A B", "Ä", "A=B", strings.Repeat("A", 101)} {
+	for _, name := range []string{"GIT_TOKEN", "NODE_AUTH_TOKEN", "PYTHON_INDEX_TOKEN", "JAVA_KEY"} {
+		must(t, vault.New{Name: name, Value: good.Value}.Check())
+	}
+	for _, name := range []string{"", "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HOLDFAST_KEY", "HOLDFAST_CALL", "BASH_ENV", "NODE_OPTIONS", "NODE_PATH", "GIT_CONFIG_COUNT", "GIT_SSH_COMMAND", "GIT_ASKPASS", "PERL5DB", "JDK_JAVA_OPTIONS", "ZDOTDIR", "TMP", "LC_ALL", "A-B", "1A", "A B", "Ä", "A=B", strings.Repeat("A", 101)} {
 		storetest.WantSlug(t, vault.New{Name: name, Value: good.Value}.Check(), "bad-credential-name")
 	}
-	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8"} {
+	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8", "\ufeffwith-a-mark", "with-nothing\u200b", "with\u2028a-line", "turned-\u202eround"} {
 		err := vault.New{Name: good.Name, Value: value}.Check()
 		storetest.WantSlug(t, err, "bad-credential-value")
 		if value != "" && strings.TrimSpace(value) != "" && value != "short" && strings.Contains(err.Error(), value) {
