@@ -128,7 +128,7 @@ func (c *conn) words(follows string) string {
 		what = fmt.Sprintf("The agent's process ended with exit code %d.", *e.ExitCode)
 	}
 	if c.ended != nil && c.ended.Muted {
-		what += " What it said last is left out: its credentials were forgotten or spoilt, so it can't be masked any more."
+		what += " What it said last is left out: its credentials were forgotten or spoilt, so nothing masks it."
 	}
 	what += follows
 	if last := strings.TrimSpace(colours.ReplaceAllString(c.fault, "")); last != "" {

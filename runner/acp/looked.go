@@ -42,13 +42,12 @@ var (
 // comes from another goroutine.
 type looked struct {
 	child  *shim.Child
-	base   context.Context // of what it is told, which has bounds of its own
-	last   int64           // id of the newest request
-	frames int64           // that it was given
-	stop   func()          // ends the process and all that it started
-	ended  chan struct{}   // it has
-	how    shim.Exit       // read after ended
-	err    error           // nobody saw how; read after ended
+	last   int64         // id of the newest request
+	frames int64         // that it was given
+	stop   func()        // ends the process and all that it started
+	ended  chan struct{} // it has
+	how    shim.Exit     // read after ended
+	err    error         // nobody saw how; read after ended
 
 	mu       sync.Mutex
 	lines    wire.Lines
@@ -75,7 +74,7 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 		return nil, err
 	}
 	root.Close() // it keeps no shim ready
-	clear := func() { _ = os.RemoveAll(folder) }
+	drop := func() { _ = os.RemoveAll(folder) }
 	child, err := root.Prepare(ctx, shim.Spec{
 		Spec: tool.Spec{
 			// A name of its own: what carries it is ended with it, and nothing else.
@@ -85,12 +84,12 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 		Stdin: true, Orphan: lookedOrphan,
 	})
 	if err != nil {
-		clear()
+		drop()
 		return nil, err
 	}
 	_ = child.Go() // Follow tells whether it has begun
 	l := &looked{
-		child: child, base: context.WithoutCancel(ctx), ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
+		child: child, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
 		answer: make(chan wire.Message, 1), asked: make(chan wire.ID, lookedAsks),
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -99,7 +98,7 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 		defer close(l.ended)
 		defer func() {
 			if l.err == nil || errors.Is(l.err, shim.ErrLost) { // else its shim is there still
-				clear()
+				drop()
 			}
 		}()
 		defer func() {
@@ -134,7 +133,7 @@ func (l *looked) follow(ctx context.Context) {
 	}); l.err != nil && !errors.Is(l.err, shim.ErrLost) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookedEnd)
 		defer cancel()
-		_ = l.child.End(reasonLooked, 0) // Follow tells whether it has
+		_ = l.child.End(reasonLooked, 0) //nolint:contextcheck // it has a bound of its own; Follow tells whether it has ended
 		l.how, l.err = l.child.Follow(ctx, at, func([]tool.Piece, int64) error { return nil })
 	}
 	if l.err == nil {
@@ -145,15 +144,14 @@ func (l *looked) follow(ctx context.Context) {
 
 // end ends the process and all that it has started, and names what could not be ended.
 func (l *looked) end() (left []int) {
-	l.eof()
 	l.stop()
 	<-l.ended
 	return l.how.Survivors
 }
 
 // eof ends its stdin.
-func (l *looked) eof() {
-	ctx, cancel := context.WithTimeout(l.base, tryWithin)
+func (l *looked) eof(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
 	_ = l.child.CloseStdin(ctx, l.frames+1) // one that has ended has none
 }
@@ -170,7 +168,7 @@ func (l *looked) gone() bool {
 
 // leave sees whether the process ends when its stdin does.
 func (l *looked) leave(ctx context.Context, within time.Duration) bool {
-	l.eof()
+	l.eof(ctx)
 	patience := time.NewTimer(within)
 	defer patience.Stop()
 	select {
@@ -236,26 +234,28 @@ func (l *looked) take(line []byte) {
 }
 
 // tell writes a notification.
-func (l *looked) tell(method string, params any) error {
+func (l *looked) tell(ctx context.Context, method string, params any) error {
 	frame, err := wire.Notify(method, params)
 	if err != nil {
 		return err
 	}
-	return l.write(frame)
+	return l.write(ctx, frame)
 }
 
-func (l *looked) write(frame []byte) error {
-	ctx, cancel := context.WithTimeout(l.base, tryWithin)
+func (l *looked) write(ctx context.Context, frame []byte) error {
+	brief, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
-	err := l.child.Write(ctx, l.frames+1, frame)
+	err := l.child.Write(brief, l.frames+1, frame)
 	switch {
+	case err == nil:
+		l.frames++
+		return nil
 	case errors.Is(err, shim.ErrEnded): // how, is told by who waits for its answer
 		return nil
-	case err != nil:
-		return l.failed(fmt.Errorf("it can't be told anything: %w", err))
+	case ctx.Err() != nil:
+		return l.failed(context.Cause(ctx))
 	}
-	l.frames++
-	return nil
+	return l.failed(fmt.Errorf("it can't be told anything: %w", err))
 }
 
 // ask writes a request and waits for its answer. What the agent asks meanwhile is refused.
@@ -266,7 +266,7 @@ func (l *looked) ask(ctx context.Context, method string, params any) (wire.Messa
 		return wire.Message{}, err
 	}
 	l.want(wire.NumberID(l.last))
-	if err := l.write(frame); err != nil {
+	if err := l.write(ctx, frame); err != nil {
 		return wire.Message{}, err
 	}
 	for {
@@ -275,7 +275,7 @@ func (l *looked) ask(ctx context.Context, method string, params any) (wire.Messa
 			return m, nil
 		case id := <-l.asked:
 			if refusal, err := wire.ErrorAnswer(id, wire.CodeMethodNotFound, "Holdfast only looks at the agent"); err == nil {
-				_ = l.write(refusal) // the next wait tells what is wrong
+				_ = l.write(ctx, refusal) // the next wait tells what is wrong
 			}
 		case <-l.ended:
 			return wire.Message{}, l.failed(l.ending())
