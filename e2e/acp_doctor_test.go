@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,6 +123,41 @@ func TestACP_TheDoctorIsGivenUp(t *testing.T) {
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v, %v", left, err)
 	}
+}
+
+// A look that is killed leaves nothing running, also of what the agent has detached.
+//
+// proves OWN-3
+func TestACP_AKilledLookLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sqlite")
+	f := w.fake("hangs", mend)
+	pids, tmp := filepath.Join(w.dir, "pids"), t.TempDir()
+	f.is(`setsid sh -c 'echo $$ >> ` + pids + `; exec sleep 600' &
+env -i setsid sh -c 'sh -c "echo \$\$ >> ` + pids + `; exec sleep 600" & exit 0'
+echo $$ >> ` + pids + `; exec sleep 600`)
+	cmd := exec.CommandContext(t.Context(), binary, "doctor", "agent", "hangs", "--agent", "hangs="+f.program)
+	cmd.Dir, cmd.Env = w.dir, environment(w.dir, []string{"TMPDIR=" + tmp})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var started []string
+	eventually(t, "the agent has started all", func() bool {
+		raw, _ := os.ReadFile(pids)
+		started = strings.Fields(string(raw))
+		return len(started) == 3
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, pid := range started {
+		waitGone(t, atoi(t, pid))
+	}
+	eventually(t, "its shim has recorded that", func() bool {
+		list, err := filepath.Glob(filepath.Join(tmp, "*", "*", "exit.json"))
+		return err == nil && len(list) == 1
+	})
 }
 
 // What the API says of an agent is so at the time of asking.

@@ -432,6 +432,77 @@ func TestE2E_AnotherKeyIsRefused(t *testing.T) {
 	})
 }
 
+// spells is an agent that tells its key letter by letter and in another spelling once
+// nobody hears it, and goes on.
+const spells = `{"prompts": [{"match": "Spell", "steps": [
+	{"say": "begin "}, {"touch": "WORK/half"}, {"wait_file": "WORK/go"}, {"spell": "{{env.MODEL_KEY}}"},
+	{"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "escaped {{escaped.MODEL_KEY}}, "}}},
+	{"stderr": "{{env.MODEL_KEY}}"}, {"touch": "WORK/spelt"}, {"wait_file": "WORK/never"}]},
+	{"match": "Rest", "steps": [{"say": "rests"}]}]}`
+
+// An agent's process whose credentials were forgotten, or don't open any more, is ended
+// before anything is read that it said: nobody could hide what it spells.
+//
+// proves OWN-3 ATT-3
+func TestE2E_AForgottenCredentialNeverShows(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(w *world){
+		"forgotten": func(w *world) {
+			o := w.run("", "credential", "forget", "--yes")
+			if o.code != 0 || !strings.Contains(o.out, "2 agents that may still run with values") || !strings.Contains(o.words(), "--stop-commands") {
+				w.t.Errorf("forget: %d %s%s", o.code, o.out, o.err)
+			}
+		},
+		"spoilt": func(w *world) {
+			w.db.MustExec(w.t, w.sql(), "UPDATE credential SET agent = 'elsewhere'")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, w *world) {
+				f := w.fake("fake", spells)
+				s := w.serve(flags(quick...), agents(f))
+				w.signedIn(s).store("MODEL_KEY", "", secretKey)
+				resting := s.mission("Rest", f.by)
+				s.untilQuiet(resting, "ready")
+				id := s.mission("Spell", f.by)
+				w.untilFile("half")
+				s.kill9()
+				w.touch("go")
+				w.untilFile("spelt")
+				lose(w)
+				s.restart()
+				s.untilKind(id, "agent.ended", 1)
+				s.untilQuiet(id, "uncertain")
+				j := s.events(id)
+				wantCounts(t, j, map[string]int{"attempt.unknown": 1, "agent.started": 1})
+				ended := j.of("agent.ended")[0]
+				if !strings.Contains(ended.str("reason"), "can't be masked any more") {
+					t.Errorf("it was ended so: %s", ended.Data)
+				}
+				s.prompt(resting, "Rest", "queue")
+				s.untilKind(resting, "turn.ended", 2)
+				s.untilQuiet(resting, "ready")
+				if reason := s.events(resting).of("agent.ended")[0].str("reason"); !strings.Contains(reason, "can't be masked any more") {
+					t.Errorf("the one that rested was ended so: %s", reason)
+				}
+				b := w.signedIn(s)
+				for where, text := range w.everywhere(s, b, id) {
+					w.wantHidden(where, text, secretKey)
+				}
+				said := ""
+				for _, one := range j.said() {
+					said += one.streamed + one.whole
+				}
+				if strings.Contains(said, secretKey[:4]) || strings.Contains(said, "escaped") {
+					t.Errorf("the journal has what it spelt: %s", said)
+				}
+				w.wantSealed(secretKey, s)
+			})
+		})
+	}
+}
+
 // errs fails the test if there is one.
 func errs(t *testing.T, all ...error) []string {
 	t.Helper()

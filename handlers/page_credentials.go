@@ -56,7 +56,11 @@ func (s *Server) drawCredentials(c *fiber.Ctx, status int, p pages.Credentials) 
 	}
 	p.Problems, p.Key, p.Where = problems, newKey(), s.opts.Vault.Where()
 	for _, one := range list {
-		p.Items = append(p.Items, pages.Credential{ID: one.ID, Name: one.Name, Agent: one.Agent, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, UsedAt: one.UsedAt.Int64, Version: one.Version})
+		opens, err := s.opts.Vault.Opens(c.UserContext(), []string{one.ID})
+		if err != nil {
+			return err
+		}
+		p.Items = append(p.Items, pages.Credential{Spoilt: !opens, ID: one.ID, Name: one.Name, Agent: one.Agent, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, UsedAt: one.UsedAt.Int64, Version: one.Version})
 	}
 	for _, a := range agents {
 		if a.Name != runbook { // its commands get none
@@ -92,6 +96,9 @@ func (s *Server) submitCredential(c *fiber.Ctx) error {
 	}
 	key, err := f.key()
 	if err != nil {
+		return err
+	}
+	if err := s.limit(c); err != nil {
 		return err
 	}
 	n := vault.New{Name: f.word("name"), Agent: f.word("agent"), Value: strings.Trim(f.text("value"), " "), Key: key}
@@ -164,6 +171,9 @@ func (s *Server) showCredentialDeletion(c *fiber.Ctx) error {
 func (s *Server) submitCredentialDeletion(c *fiber.Ctx) error {
 	id, err := pathID(c, "id", "crd")
 	if err != nil {
+		return err
+	}
+	if err := s.limit(c); err != nil {
 		return err
 	}
 	if _, err := s.store.DeleteCredential(c.UserContext(), current(c).User.ID, id); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"holdfast/store"
+	"holdfast/store/storetest"
 	"holdfast/vault"
 )
 
@@ -212,4 +213,49 @@ func TestCredentials_AnotherKey(t *testing.T) {
 			t.Errorf("a key that others can read: %v", err)
 		}
 	})
+}
+
+// A credential that doesn't open any more is marked, until it is stored again.
+//
+// proves OWN-3
+func TestCredentials_SpoiltIsSaid(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		b := w.tab(t, w.alice).open("/settings/credentials")
+		b.submit(credentialForm, vals("name", "A_KEY", "value", "a-value-that-spoils")).follow().page()
+		b.submit(credentialForm, vals("name", "B_KEY", "value", "a-value-that-stays")).follow().page()
+		if b.doc.Find(`[data-testid="credential-spoilt"]`).Length() != 0 {
+			t.Error("one is called spoilt")
+		}
+		w.db.MustExec(t, w.db.SQL(t), "UPDATE credential SET agent = 'elsewhere' WHERE name = 'A_KEY'")
+		source := vault.Source{File: strings.TrimPrefix(w.srv.opts.Vault.Where(), "the file ")}
+		k, err := vault.Open(t.Context(), w.store, source) // as a server that starts now
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.srv.opts.Vault = k
+		b.open("/settings/credentials").page().want(http.StatusOK, "It doesn’t open any more")
+		if b.doc.Find(`[data-testid="credential-spoilt"]`).Length() != 1 {
+			t.Error("it isn't one that is called spoilt")
+		}
+		w.offers(t, "elsewhere")
+		b.open("/settings/credentials").submit(credentialForm, vals("name", "A_KEY", "agent", "elsewhere", "value", "a-value-that-stays-too")).follow().page()
+		if b.doc.Find(`[data-testid="credential-spoilt"]`).Length() != 0 {
+			t.Error("it is still called spoilt")
+		}
+	})
+}
+
+// Forms of credentials count in their owner's rate.
+//
+// proves ADM-10 OWN-3
+func TestCredentials_Rate(t *testing.T) {
+	w := newWorld(t, storetest.New(t, "sqlite"), func(o *Options) { o.Rate, o.Burst = 0.001, 1 })
+	b := w.tab(t, w.alice).open("/settings/credentials")
+	b.submit(credentialForm, vals("name", "A_KEY", "value", "a-value-of-mine")).follow().page()
+	at := b.doc.Find(`[data-testid="credential-delete"]`).AttrOr("href", "")
+	b.submit(credentialForm, vals("name", "B_KEY", "value", "another-of-mine")).want(http.StatusTooManyRequests)
+	b.post(at, nil).want(http.StatusTooManyRequests)
+	if list, err := w.store.Credentials(t.Context(), w.alice.user.ID); err != nil || len(list) != 1 || list[0].Name != "A_KEY" {
+		t.Errorf("stored: %+v, %v", list, err)
+	}
 }

@@ -79,8 +79,10 @@ type Process struct {
 	trimmed                    int64 // up to where the spool's room was given back here
 	unsent                     []store.AgentFrame
 	asks                       []store.AgentAsk
-	tried, missed              int64  // frames up to tried may have been given earlier; those from missed on were not given
-	letGo                      func() // its name, which a sweep would else clear away
+	tried, missed              int64      // frames up to tried may have been given earlier; those from missed on were not given
+	letGo                      func()     // its name, which a sweep would else clear away
+	muted                      bool       // what it says can't be masked, and is read by nobody
+	exit                       *shim.Exit // of a muted one
 
 	heard chan Heard
 	stop  context.CancelCauseFunc
@@ -94,6 +96,7 @@ type Heard struct {
 	Ended  bool  // there is no more to hear
 	Exit   *shim.Exit
 	Err    error // with Ended: nobody recorded how
+	Muted  bool  // with Ended: what it said last can't be masked, and is left out
 }
 
 // processName is the name under which an agent's process is kept by its shim.
@@ -144,8 +147,12 @@ func (t *Turn) rejoinProcess(ctx context.Context, was *journal.AgentProcess) (*P
 			return nil, err
 		}
 		inFlight := len(t.fold.State.Attempts) > 0
-		p := &Process{t: t, id: id, readTo: row.ReadTo, skip: row.Skip, sent: row.Sent, tried: row.Sent, unsent: row.Frames, asks: row.Asks, letGo: letGo}
-		if found.Running || (found.Exit != nil && inFlight) {
+		muted, err := t.mute(ctx, was, &found)
+		if err != nil {
+			return nil, err
+		}
+		p := &Process{t: t, id: id, muted: muted, exit: found.Exit, readTo: row.ReadTo, skip: row.Skip, sent: row.Sent, tried: row.Sent, unsent: row.Frames, asks: row.Asks, letGo: letGo}
+		if !muted && (found.Running || (found.Exit != nil && inFlight)) {
 			if p.child, err = t.r.o.Shims.Attach(ctx, id); err != nil && !errors.Is(err, shim.ErrLost) {
 				return nil, causeOr(ctx, fmt.Errorf("rejoin the agent's process: %w", err))
 			}
@@ -159,6 +166,43 @@ func (t *Turn) rejoinProcess(ctx context.Context, was *journal.AgentProcess) (*P
 		ended = endedBy(was.ID, found.Exit)
 	}
 	return nil, t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Server(), ended)}})
+}
+
+// reasonUnmasked is why a process is ended that says what nobody can hide any more.
+const reasonUnmasked = "its credentials were forgotten or spoilt, so what it says can't be masked any more"
+
+// mute ends a process that has credentials which this server can't mask, before anything
+// that it says is read (OWN-3): it may spell them in ways that its shim doesn't know.
+func (t *Turn) mute(ctx context.Context, was *journal.AgentProcess, found *shim.Found) (muted bool, err error) {
+	if len(was.Credentials) == 0 {
+		return false, nil
+	}
+	if k := t.r.o.Credentials; k != nil {
+		masked := false
+		err := t.persist(ctx, func() (err error) {
+			masked, err = k.Opens(context.WithoutCancel(ctx), was.Credentials)
+			return err
+		})
+		if masked || err != nil {
+			return false, err
+		}
+	}
+	id := processName(was.ID)
+	t.r.log.Warn("an agent's process has credentials that can't be masked any more; what it said since it was last followed is left out", slog.String("session", t.run.session), slog.String("process", was.ID))
+	for found.Running { // a shim that was stopped is waited for
+		t.r.endStray(ctx, id, reasonUnmasked)
+		if *found, err = t.r.o.Shims.Find(id); err != nil {
+			return false, err
+		}
+		if found.Running {
+			select {
+			case <-ctx.Done():
+				return false, context.Cause(ctx)
+			case <-time.After(retryEvery):
+			}
+		}
+	}
+	return true, nil
 }
 
 // endedBy is the fact of how a process ended, as its record has it; nil: there is none.
@@ -308,6 +352,10 @@ func (p *Process) follow() {
 
 func (p *Process) hear(ctx context.Context, at int64) {
 	defer close(p.heard)
+	if p.muted {
+		p.hearEnd(ctx)
+		return
+	}
 	tell := func(h Heard) error {
 		select {
 		case p.heard <- h:
@@ -347,6 +395,18 @@ func (p *Process) hear(ctx context.Context, at int64) {
 		h.Exit = &exit
 	}
 	_ = tell(h) // nobody listens any more, if it can't
+}
+
+// hearEnd gives how a muted process ended, and nothing that it said.
+func (p *Process) hearEnd(ctx context.Context) {
+	h := Heard{Ended: true, Exit: p.exit, Muted: true}
+	if h.Exit == nil {
+		h.Err = shim.ErrLost
+	}
+	select {
+	case p.heard <- h:
+	case <-ctx.Done():
+	}
 }
 
 // Close lets go of the process, which goes on.

@@ -28,7 +28,8 @@ type Sealed struct {
 	Value []byte `db:"sealed"`
 }
 
-// MaxCredentials bounds what one owner may store.
+// MaxCredentials bounds what one owner may store, and what of theirs was replaced or
+// deleted and is kept still when another one is stored.
 const MaxCredentials = 100
 
 // retiredFor is how long a value that was replaced or deleted stays at least, sealed.
@@ -51,22 +52,29 @@ func (s *Store) Credentials(ctx context.Context, owner string) ([]Credential, er
 
 // PutCredential stores a sealed value under the owner's name for an agent, in place of
 // the one that is there: the last one counts. Its id is new, and says which value it
-// is; a repeat under the same id changes nothing. keyID names the key that sealed it:
-// the journal takes those of one key only. Codes: conflict (another key, too many),
-// unprocessable (the id is another credential's), unavailable.
-func (s *Store) PutCredential(ctx context.Context, c Sealed, keyID string) error {
-	return s.write(ctx, "", func(ctx context.Context, t *tx) error {
+// is; a repeat under the same id changes nothing. It gives the sealed value that the
+// journal has under the id then, which of a repeat may be another one. keyID names the
+// key that sealed it: the journal takes those of one key only. Codes: conflict (another
+// key, too many, too many that were replaced), unprocessable (the id is another
+// credential's), unavailable.
+func (s *Store) PutCredential(ctx context.Context, c Sealed, keyID string) (stored []byte, err error) {
+	err = s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		if err := t.holdKey(ctx, keyID); err != nil {
 			return err
 		}
 		d := t.dialect()
-		var before Credential
-		switch err := t.get(ctx, &before, "SELECT "+credentialColumns+" FROM credential WHERE id = ?", c.ID); {
+		var before Sealed
+		switch err := t.get(ctx, &before, "SELECT "+credentialColumns+", sealed FROM credential WHERE id = ?", c.ID); {
 		case err == nil && before.OwnerID == c.OwnerID && before.Agent == c.Agent && before.Name == c.Name:
+			stored = before.Value
 			return nil
 		case err == nil:
 			return CredentialKeyReused()
 		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		stored = c.Value
+		if err := t.boundRetired(ctx, c.OwnerID); err != nil {
 			return err
 		}
 		var was []Credential
@@ -90,6 +98,23 @@ func (s *Store) PutCredential(ctx context.Context, c Sealed, keyID string) error
 			c.ID, c.OwnerID, c.Agent, c.Name, c.Value, version, since, d.nowArg(), d.nowArg(), used)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return stored, nil
+}
+
+// boundRetired refuses an owner's next value while too many that were replaced or
+// deleted are kept for the mask.
+func (t *tx) boundRetired(ctx context.Context, owner string) error {
+	var n int
+	if err := t.get(ctx, &n, "SELECT count(*) FROM credential WHERE owner_id = ? AND retired_at IS NOT NULL", owner); err != nil {
+		return err
+	}
+	if n >= MaxCredentials {
+		return journal.Errorf(journal.Conflict, "You have replaced or deleted %d values in a short time. They are still needed to hide what running agents may say, so this one was not stored. What is stored stays as it is. Try again in 10 minutes, or once your agents have ended.", n).Typed("too-many-replaced")
+	}
+	return nil
 }
 
 // CredentialKeyReused is ADM-4 for credentials.
@@ -193,6 +218,43 @@ func (s *Store) SealedCredentials(ctx context.Context, after string, limit int) 
 		return q.all(ctx, &out, "SELECT "+credentialColumns+", sealed FROM credential WHERE id > ? ORDER BY id LIMIT ?", after, limit)
 	})
 	return out, err
+}
+
+// SealedCredential gives one of whichever owner, also one that was replaced or deleted.
+// Code: not_found.
+func (s *Store) SealedCredential(ctx context.Context, id string) (Sealed, error) {
+	var out Sealed
+	err := s.read(ctx, func(q querier) error {
+		err := q.get(ctx, &out, "SELECT "+credentialColumns+", sealed FROM credential WHERE id = ?", id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noCredential()
+		}
+		return err
+	})
+	return out, err
+}
+
+// CountCredentialProcesses counts the processes of agents that have credentials and of
+// whose end the journal doesn't know.
+func (s *Store) CountCredentialProcesses(ctx context.Context) (n int, err error) {
+	err = s.read(ctx, func(q querier) error {
+		var rows []AgentProcessRow
+		n = 0
+		if err := q.all(ctx, &rows, "SELECT p.id, p.session_id, s.state FROM agent_process p JOIN session s ON s.id = p.session_id"); err != nil {
+			return err
+		}
+		for i := range rows {
+			st, err := (&sessionRow{ID: rows[i].SessionID, State: rows[i].State.String}).state()
+			if err != nil {
+				return err
+			}
+			if st.Process != nil && st.Process.ID == rows[i].ID && len(st.Process.Credentials) > 0 {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
 }
 
 // CredentialKey tells the id of the key that the journal's credentials are sealed with,

@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -13,6 +15,11 @@ import (
 
 func sealed(id, owner, agent, name string) store.Sealed {
 	return store.Sealed{Credential: store.Credential{ID: id, OwnerID: owner, Agent: agent, Name: name}, Value: []byte("sealed " + id)}
+}
+
+func putCredential(t *testing.T, s *store.Store, c store.Sealed, key string) error {
+	_, err := s.PutCredential(t.Context(), c, key)
+	return err
 }
 
 // Lists and sessions have their owner's own, and of two servers with two keys one is
@@ -29,7 +36,7 @@ func TestCredentials_OfOneOwnerAndOneKey(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, one := range two {
 			wg.Go(func() {
-				refused[i] = one.PutCredential(t.Context(), sealed("crd_"+string(rune('a'+i)), a.Owner, "", "A_KEY"), "key"+string(rune('a'+i)))
+				refused[i] = putCredential(t, one, sealed("crd_"+string(rune('a'+i)), a.Owner, "", "A_KEY"), "key"+string(rune('a'+i)))
 			})
 		}
 		wg.Wait()
@@ -39,9 +46,9 @@ func TestCredentials_OfOneOwnerAndOneKey(t *testing.T) {
 		first := slices.Index(refused, nil)
 		storetest.WantSlug(t, refused[1-first], "other-key")
 		key := "key" + string(rune('a'+first))
-		must(t, s.PutCredential(t.Context(), sealed("crd_b1", b.Owner, "", "A_KEY"), key))
-		must(t, s.PutCredential(t.Context(), sealed("crd_b2", b.Owner, "codex", "B_KEY"), key))
-		storetest.WantSlug(t, s.PutCredential(t.Context(), sealed("crd_b1", a.Owner, "", "A_KEY"), key), "idempotency-key-reused")
+		must(t, putCredential(t, s, sealed("crd_b1", b.Owner, "", "A_KEY"), key))
+		must(t, putCredential(t, s, sealed("crd_b2", b.Owner, "codex", "B_KEY"), key))
+		storetest.WantSlug(t, putCredential(t, s, sealed("crd_b1", a.Owner, "", "A_KEY"), key), "idempotency-key-reused")
 
 		for _, r := range []*storetest.Run{a, b} {
 			list, err := s.Credentials(t.Context(), r.Owner)
@@ -53,7 +60,7 @@ func TestCredentials_OfOneOwnerAndOneKey(t *testing.T) {
 			}
 		}
 		must(t, s.UseCredentials(t.Context(), []string{"crd_b1"}))
-		must(t, s.PutCredential(t.Context(), sealed("crd_b3", b.Owner, "", "A_KEY"), key))
+		must(t, putCredential(t, s, sealed("crd_b3", b.Owner, "", "A_KEY"), key))
 		list, err := s.Credentials(t.Context(), b.Owner)
 		must(t, err)
 		if list[0].ID != "crd_b3" || list[0].Version != 2 || !list[0].UsedAt.Valid || list[0].UpdatedAt < list[0].CreatedAt {
@@ -73,10 +80,22 @@ func TestCredentials_Bound(t *testing.T) {
 		s := db.Open(t)
 		owner := storetest.MustUser(t, s).ID
 		for i := range store.MaxCredentials {
-			must(t, s.PutCredential(t.Context(), sealed("crd_"+strings.Repeat("x", i+1), owner, "", "A"+strings.Repeat("_", i)), "k"))
+			must(t, putCredential(t, s, sealed("crd_"+strings.Repeat("x", i+1), owner, "", "A"+strings.Repeat("_", i)), "k"))
 		}
-		storetest.WantSlug(t, s.PutCredential(t.Context(), sealed("crd_more", owner, "", "MORE"), "k"), "too-many-credentials")
-		must(t, s.PutCredential(t.Context(), sealed("crd_other", owner, "", "A"), "k"))
+		storetest.WantSlug(t, putCredential(t, s, sealed("crd_more", owner, "", "MORE"), "k"), "too-many-credentials")
+		must(t, putCredential(t, s, sealed("crd_other", owner, "", "A"), "k"))
+		// What was replaced is bounded, too, until it is dropped.
+		for i := range store.MaxCredentials - 1 {
+			must(t, putCredential(t, s, sealed(fmt.Sprint("crd_again", i), owner, "", "A"), "k"))
+		}
+		storetest.WantSlug(t, putCredential(t, s, sealed("crd_much", owner, "", "A"), "k"), "too-many-replaced")
+		must(t, putCredential(t, s, sealed("crd_other", owner, "", "A"), "k")) // known already
+		if list, err := s.Credentials(t.Context(), owner); err != nil || len(list) != store.MaxCredentials {
+			t.Errorf("%d are left, %v", len(list), err)
+		}
+		s.Skew(time.Hour)
+		must(t, s.DropRetiredCredentials(t.Context()))
+		must(t, putCredential(t, s, sealed("crd_much", owner, "", "A"), "k"))
 	})
 }
 

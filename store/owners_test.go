@@ -28,7 +28,7 @@ func TestOwners_AnotherOwnersIsNotFound(t *testing.T) {
 
 		stranger := storetest.MustUser(t, s).ID
 		resolution := store.CallResolution{Outcome: journal.CannotTell, Then: journal.ThenStay}
-		must(t, s.PutCredential(t.Context(), store.Sealed{Credential: store.Credential{ID: "crd_1", OwnerID: r.Owner, Name: "A_KEY"}, Value: []byte("sealed")}, "key1"))
+		must(t, putCredential(t, s, store.Sealed{Credential: store.Credential{ID: "crd_1", OwnerID: r.Owner, Name: "A_KEY"}, Value: []byte("sealed")}, "key1"))
 		doors := map[string]func(owner string) error{
 			"Session":      func(o string) error { _, err := s.Session(t.Context(), o, r.Session); return err },
 			"SessionPage":  func(o string) error { _, err := s.SessionPage(t.Context(), o, r.Session, 0, 10); return err },

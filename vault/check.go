@@ -17,13 +17,20 @@ const (
 
 // kept are variables by which an agent, or what it starts, is run or found again.
 var kept = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "TMPDIR", "TERM", "LANG", "LANGUAGE", "TZ", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS",
-	"PS4", "PROMPT_COMMAND", "NODE_OPTIONS", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS",
-	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "EDITOR", "VISUAL", "PAGER",
+	// where things are, and how they look
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "TERM", "LANG", "LANGUAGE", "TZ", "GCONV_PATH",
+	// what shells run or read by themselves
+	"IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR",
+	// what the runtimes of languages load by themselves
+	"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "PERLLIB", "RUBYOPT", "RUBYLIB",
+	"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "DOTNET_STARTUP_HOOKS",
+	// what other programs start
+	"GIT_EXEC_PATH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_PROXY_COMMAND", "GIT_TEMPLATE_DIR", "GIT_DIR",
+	"SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER",
 }
 
 // keptPrefixes are those of whole families of them.
-var keptPrefixes = []string{"HOLDFAST_", "LD_", "DYLD_", "LC_", "XDG_", "BASH_FUNC_"}
+var keptPrefixes = []string{"HOLDFAST_", "LD_", "DYLD_", "LC_", "XDG_", "BASH_FUNC_", "PERL5", "GIT_CONFIG", "GIT_SSH"}
 
 // Check says what can't be stored, and why. Its message holds nothing of the value.
 // Code: unprocessable, with the slug bad-credential-name or bad-credential-value.
@@ -64,6 +71,10 @@ func checkValue(value string) string {
 		return "The value is longer than 8 KiB."
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
 		return "The value must be one line of text: it has a line's end or another control character in it."
+	case strings.ContainsFunc(value, turns):
+		return "The value has a character in it that can't be seen, which ends a line or turns its direction, as texts do that were copied from a page. Type it without."
+	case strings.TrimFunc(value, unseen) != value:
+		return "The value begins or ends with a character that can't be seen, such as a byte order mark or a space without width, as values do that were copied with one too many. Type it without."
 	case utf8.RuneCountInString(value) < journal.ShortestSecret:
 		return "A value of fewer than 8 characters can't be stored: hiding it would hide ordinary words, too."
 	case strings.Trim(value, "0123456789+-.eE") == "":
@@ -71,3 +82,9 @@ func checkValue(value string) string {
 	}
 	return ""
 }
+
+// turns reports a character that ends a line or changes the direction of a text.
+func turns(r rune) bool { return unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) }
+
+// unseen reports a character that has no width of its own.
+func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) }

@@ -105,6 +105,7 @@ func (k *Keeper) open(c *store.Sealed) (string, error) {
 	}
 	k.st.Mask(c.OwnerID, journal.Forms(value)...)
 	k.opened[c.ID] = value
+	delete(k.spoilt, c.ID)
 	return value, nil
 }
 
@@ -146,19 +147,18 @@ func (k *Keeper) Put(ctx context.Context, owner string, n New) (id string, err e
 	c := store.Sealed{Credential: store.Credential{ID: n.id(owner), OwnerID: owner, Agent: n.Agent, Name: n.Name}}
 	k.mu.Lock()
 	key := k.key
-	was, known := k.opened[c.ID]
 	k.mu.Unlock()
-	if known && was != n.Value {
-		return "", store.CredentialKeyReused()
-	}
 	c.Value = key.Seal(n.Value, purpose(&c)...)
 	k.st.Mask(owner, journal.Forms(n.Value)...)
-	if err := k.st.PutCredential(ctx, c, key.id); err != nil {
+	if c.Value, err = k.st.PutCredential(ctx, c, key.id); err != nil {
 		return "", err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.opened[c.ID] = n.Value
+	// The journal may have another value under this id: of this form, sent twice.
+	if stored, err := k.open(&c); err != nil || stored != n.Value {
+		return "", store.CredentialKeyReused()
+	}
 	return c.ID, nil
 }
 
@@ -167,19 +167,42 @@ func (k *Keeper) make(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	err := k.load(ctx)
-	if err == nil && k.key == nil {
+	switch {
+	case err == nil && k.key == nil:
 		k.key, err = k.source.Make()
-	}
-	if err == nil {
-		return nil
+	case err == nil:
+		err = k.still()
 	}
 	var je *journal.Error
-	if errors.As(err, &je) {
+	if err == nil || errors.As(err, &je) {
 		return err
 	}
 	refused := journal.Errorf(journal.Conflict, "The credential was not stored: this server can't seal it. Those that are stored stay as they are. Whoever runs the server sees by holdfast doctor what its key lacks.").Typed("no-key")
+	switch {
+	case errors.Is(err, errWrite):
+		refused = journal.Errorf(journal.Unavailable, "The credential was not stored: the file for this server's key can't be written just now, for want of room, say. Try again later.").Typed("key-unwritten")
+	case errors.Is(err, errMoved):
+		refused = journal.Errorf(journal.Conflict, "The credential was not stored: the key of this server isn't where it was, or is another one now, so the value could not be opened after a restart. Those that are stored stay as they are. Whoever runs the server brings its key back, and sees by holdfast doctor what is wrong.").Typed("no-key")
+	}
 	refused.Err = err
 	return refused
+}
+
+// errMoved says that the key with which a server was started is gone from its source.
+var errMoved = errors.New("the key that this server has isn't there any more")
+
+// still checks that the key will be there at the next start. The lock is held.
+func (k *Keeper) still() error {
+	now, err := k.source.Read()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errMoved, err)
+	case now == nil:
+		return fmt.Errorf("%w: there is none in %s", errMoved, k.source.Where())
+	case now.id != k.key.id:
+		return fmt.Errorf("%w: %s has the key %s, not %s", errMoved, k.source.Where(), now.id, k.key.id)
+	}
+	return nil
 }
 
 // Given is what a process of an agent gets of credentials.
@@ -232,6 +255,29 @@ func (k *Keeper) give(ctx context.Context, list []store.Sealed) (Given, error) {
 		out.IDs = append(out.IDs, c.ID)
 	}
 	return out, nil
+}
+
+// Opens reports whether this server has all of some credentials, by their ids, and so
+// masks them: they were neither forgotten nor spoilt. The error is of the database.
+func (k *Keeper) Opens(ctx context.Context, ids []string) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := k.opened[id]; ok {
+			continue
+		}
+		c, err := k.st.SealedCredential(ctx, id)
+		if journal.Is(err, journal.NotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if _, err := k.open(&c); err != nil {
+			return false, nil // that is the answer
+		}
+	}
+	return true, nil
 }
 
 // Secrets gives what is masked in all that runs for a session's owner.

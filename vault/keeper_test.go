@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,6 +169,106 @@ func TestKeeper_GivesTheLastOfEachName(t *testing.T) {
 	})
 }
 
+// Of one form that is sent with two values, by whatever server, one is stored and the
+// other refused, and agents get the one that is stored.
+//
+// proves OWN-3 ADM-4
+func TestKeeper_OneFormWithTwoValues(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		source := sourceIn(t)
+		k := open(t, s, source)
+		put(t, k, r.Owner, "", "FIRST", "value-of-the-first")
+		keepers := []*vault.Keeper{k, open(t, db.OpenUnchecked(t), source)}
+		again := func(name string, by [2]*vault.Keeper) {
+			t.Helper()
+			values, errs := [2]string{"value-one-of-" + name, "value-two-of-" + name}, [2]error{}
+			var wg sync.WaitGroup
+			for i := range by {
+				wg.Go(func() {
+					_, errs[i] = by[i].Put(t.Context(), r.Owner, vault.New{Name: name, Value: values[i], Key: "form of " + name})
+				})
+			}
+			wg.Wait()
+			if (errs[0] == nil) == (errs[1] == nil) {
+				t.Fatalf("%s: %v", name, errs)
+			}
+			won := slices.Index(errs[:], nil)
+			storetest.WantSlug(t, errs[1-won], "idempotency-key-reused")
+			for _, k := range keepers {
+				if got, err := k.ForSession(t.Context(), r.Session, "claude"); err != nil || !slices.Contains(got.Env, name+"="+values[won]) {
+					t.Errorf("%s: agents get %v, %v", name, got.Env, err)
+				}
+			}
+			for i, k := range by {
+				_, err := k.Put(t.Context(), r.Owner, vault.New{Name: name, Value: values[i], Key: "form of " + name})
+				if i == won {
+					must(t, err)
+				} else {
+					storetest.WantSlug(t, err, "idempotency-key-reused")
+				}
+			}
+		}
+		for i := range 10 {
+			again(fmt.Sprint("ONE_", i), [2]*vault.Keeper{keepers[0], keepers[0]})
+			again(fmt.Sprint("TWO_", i), [2]*vault.Keeper{keepers[0], keepers[1]})
+		}
+	})
+}
+
+// A key that is gone from its place while the server runs, or is another one, seals
+// nothing more: nobody could open that after a restart.
+//
+// proves OWN-3
+func TestKeeper_SealsNothingWithAKeyThatIsGone(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		raw := db.SQL(t)
+		source := sourceIn(t)
+		k := open(t, s, source)
+		put(t, k, r.Owner, "", "A_KEY", "value-of-one")
+		mine, err := os.ReadFile(source.File)
+		must(t, err)
+		before := db.RowCounts(t, raw)
+		for name, change := range map[string]func() error{
+			"gone":           func() error { return os.RemoveAll(source.File) },
+			"another":        func() error { return os.WriteFile(source.File, []byte(strings.Repeat("0f", 32)), 0o600) },
+			"spoilt":         func() error { return os.WriteFile(source.File, []byte("rubbish"), 0o600) },
+			"open to others": func() error { return errors.Join(os.WriteFile(source.File, mine, 0o600), os.Chmod(source.File, 0o644)) },
+		} {
+			must(t, change())
+			_, err := k.Put(t.Context(), r.Owner, vault.New{Name: "B_KEY", Value: "value-of-two", Key: name})
+			storetest.WantSlug(t, err, "no-key")
+			if !strings.Contains(err.Error(), "could not be opened after a restart") {
+				t.Errorf("%s: %v", name, err)
+			}
+			_ = os.Remove(source.File)
+		}
+		wantSame(t, before, db.RowCounts(t, raw))
+		must(t, os.WriteFile(source.File, mine, 0o600))
+		put(t, k, r.Owner, "", "B_KEY", "value-of-two")
+	})
+}
+
+// The first credential can't be stored where the file of the key can't be written.
+//
+// proves OWN-3
+func TestKeeper_NoRoomForTheKey(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		r := storetest.MustRun(t, s, "w")
+		source := vault.Source{File: filepath.Join(t.TempDir(), strings.Repeat("n", 250))} // there is none, and its draft's name is too long
+		k := open(t, s, source)
+		_, err := k.Put(t.Context(), r.Owner, vault.New{Name: "A_KEY", Value: "value-of-one", Key: "x"})
+		storetest.WantSlug(t, err, "key-unwritten")
+		if !journal.Is(err, journal.Unavailable) {
+			t.Errorf("it is %v", err)
+		}
+	})
+}
+
 // A key that doesn't fit opens nothing, adds nothing, and says what holds and what to do.
 //
 // proves OWN-3
@@ -257,10 +358,13 @@ func TestNew_Check(t *testing.T) {
 	t.Parallel()
 	good := vault.New{Name: "MODEL_KEY", Value: "ein Schlüssel mit ä"}
 	must(t, good.Check())
-	for _, name := range []string{"", "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HOLDFAST_KEY", "HOLDFAST_CALL", "BASH_ENV", "NODE_OPTIONS", "LC_ALL", "A-B", "1A", "A B", "Ä", "A=B", strings.Repeat("A", 101)} {
+	for _, name := range []string{"GIT_TOKEN", "NODE_AUTH_TOKEN", "PYTHON_INDEX_TOKEN", "JAVA_KEY"} {
+		must(t, vault.New{Name: name, Value: good.Value}.Check())
+	}
+	for _, name := range []string{"", "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HOLDFAST_KEY", "HOLDFAST_CALL", "BASH_ENV", "NODE_OPTIONS", "NODE_PATH", "GIT_CONFIG_COUNT", "GIT_SSH_COMMAND", "GIT_ASKPASS", "PERL5DB", "JDK_JAVA_OPTIONS", "ZDOTDIR", "TMP", "LC_ALL", "A-B", "1A", "A B", "Ä", "A=B", strings.Repeat("A", 101)} {
 		storetest.WantSlug(t, vault.New{Name: name, Value: good.Value}.Check(), "bad-credential-name")
 	}
-	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8", "12345678", "-1234.567e+8", "20261130.1"} {
+	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8", "\ufeffwith-a-mark", "with-nothing\u200b", "with\u2028a-line", "turned-\u202eround", "12345678", "-1234.567e+8", "20261130.1"} {
 		err := vault.New{Name: good.Name, Value: value}.Check()
 		storetest.WantSlug(t, err, "bad-credential-value")
 		if value != "" && strings.TrimSpace(value) != "" && value != "short" && strings.Contains(err.Error(), value) {

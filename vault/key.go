@@ -150,7 +150,7 @@ func (s Source) Make() (*Key, error) {
 	raw := make([]byte, keyBytes)
 	_, _ = rand.Read(raw) // it never fails
 	if err := s.write(hex.EncodeToString(raw) + "\n"); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make the key file: %w", err)
+		return nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
 	k, err = s.Read() // somebody else may have been first
 	if k == nil && err == nil {
@@ -158,6 +158,9 @@ func (s Source) Make() (*Key, error) {
 	}
 	return k, err
 }
+
+// errWrite says that there is no key since its file can't be written.
+var errWrite = errors.New("make the key file")
 
 func (s Source) write(text string) (err error) {
 	dir := filepath.Dir(s.File)

@@ -128,6 +128,9 @@ func (c *conn) words(follows string) string {
 	case e.ExitCode != nil:
 		what = fmt.Sprintf("The agent's process ended with exit code %d.", *e.ExitCode)
 	}
+	if c.ended != nil && c.ended.Muted {
+		what += " What it said last is left out: its credentials were forgotten or spoilt, so nothing masks it."
+	}
 	what += follows
 	if last := strings.TrimSpace(colours.ReplaceAllString(c.fault, "")); last != "" {
 		what += " Its last words: " + last

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"holdfast/runner/acp/wire"
+	"holdfast/runner/shim"
 	"holdfast/runner/tool"
 )
 
@@ -21,8 +23,13 @@ const (
 	lookedStrays = 10_000   // of lines that aren't ACP
 	lookedAsks   = 100      // of its own requests, each of which is refused
 	lookedGrace  = 2 * time.Second
-	lookedNumber = 1 // its only dispatch
+	lookedNumber = 1                // its only dispatch
+	lookedOrphan = time.Second      // of one whose looker was killed
+	lookedEnd    = 30 * time.Second // until a shim has recorded the end that it was asked for
 )
+
+// Why one is ended.
+const reasonLooked = "it was looked at"
 
 // What ends an agent that writes without end.
 var (
@@ -30,14 +37,17 @@ var (
 	errStrays = fmt.Errorf("it wrote more than %d lines that aren't ACP", lookedStrays)
 )
 
-// looked is a process of an agent that is only looked at. Its output comes from
-// another goroutine.
+// looked is a process of an agent that is only looked at. It has a shim, as all agents:
+// so all that it starts is found and ended, also if the looker is killed. Its output
+// comes from another goroutine.
 type looked struct {
-	stdin *os.File
-	last  int64         // id of the newest request
-	stop  func()        // ends the process and all that it started
-	ended chan struct{} // it has
-	how   tool.Result   // read after ended
+	child  *shim.Child
+	last   int64         // id of the newest request
+	frames int64         // that it was given
+	stop   func()        // ends the process and all that it started
+	ended  chan struct{} // it has
+	how    shim.Exit     // read after ended
+	err    error         // nobody saw how; read after ended
 
 	mu       sync.Mutex
 	lines    wire.Lines
@@ -53,44 +63,97 @@ type looked struct {
 
 // look starts a process of the agent. Who called it ends it with end.
 func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, error) {
-	stdin, write, err := os.Pipe()
+	dropLeft()
+	folder, err := os.MkdirTemp("", lookedFolder+"*")
 	if err != nil {
-		return nil, fmt.Errorf("make a pipe for the agent: %w", err)
+		return nil, fmt.Errorf("make a folder for the agent's output: %w", err)
 	}
-	l := &looked{
-		stdin: write, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
-		answer: make(chan wire.Message, 1), asked: make(chan wire.ID, lookedAsks),
-	}
-	cmd, err := tool.Prepare(tool.Spec{
-		// A name of its own: what carries it is ended with it, and nothing else.
-		CallID: "look_" + rand.Text(), N: lookedNumber, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: tool.WithEnv(a.o.Env, extra),
-		Grace: lookedGrace, MaxOutput: 2 * lookedBytes, Stdin: stdin, Output: l.output, Secrets: a.secrets(extra),
-	})
-	_ = stdin.Close()
+	root, err := shim.Open(folder)
 	if err != nil {
-		_ = write.Close()
+		_ = os.Remove(folder)
 		return nil, err
+	}
+	root.Close() // it keeps no shim ready
+	drop := func() { _ = os.RemoveAll(folder) }
+	child, err := root.Prepare(ctx, shim.Spec{
+		Spec: tool.Spec{
+			// A name of its own: what carries it is ended with it, and nothing else.
+			CallID: "look_" + rand.Text(), N: lookedNumber, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: tool.WithEnv(a.o.Env, extra),
+			Grace: lookedGrace, MaxOutput: 2 * lookedBytes, Secrets: a.secrets(extra),
+		},
+		Stdin: true, Orphan: lookedOrphan,
+	})
+	if err != nil {
+		drop()
+		return nil, err
+	}
+	_ = child.Go() // Follow tells whether it has begun
+	l := &looked{
+		child: child, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
+		answer: make(chan wire.Message, 1), asked: make(chan wire.ID, lookedAsks),
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	go func() {
 		defer close(l.ended)
 		defer func() {
-			if p := recover(); p != nil {
-				l.how = tool.Result{Err: fmt.Errorf("panic while an agent was looked at: %v", p)}
+			if l.err == nil || errors.Is(l.err, shim.ErrLost) { // else its shim is there still
+				drop()
 			}
 		}()
-		l.how = cmd.Run(running)
+		defer func() {
+			if p := recover(); p != nil {
+				l.err = fmt.Errorf("panic while an agent was looked at: %v", p)
+			}
+		}()
+		l.follow(running)
 	}()
 	return l, nil
 }
 
+// lookedFolder is how the folders of looks begin. Those that killed lookers have left are
+// known by their age.
+const lookedFolder, lookedAge = "holdfast-look-", time.Hour
+
+func dropLeft() {
+	list, _ := filepath.Glob(filepath.Join(os.TempDir(), lookedFolder+"*"))
+	for _, path := range list {
+		if info, err := os.Lstat(path); err == nil && info.IsDir() && time.Since(info.ModTime()) > lookedAge {
+			_ = os.RemoveAll(path) // another user's can't be
+		}
+	}
+}
+
+// follow hears the process until it has ended, and ends it if it isn't to go on.
+func (l *looked) follow(ctx context.Context) {
+	var at int64
+	if l.how, l.err = l.child.Follow(ctx, 0, func(pieces []tool.Piece, next int64) error {
+		at = next
+		return l.output(pieces)
+	}); l.err != nil && !errors.Is(l.err, shim.ErrLost) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookedEnd)
+		defer cancel()
+		_ = l.child.End(reasonLooked, 0) //nolint:contextcheck // it has a bound of its own; Follow tells whether it has ended
+		l.how, l.err = l.child.Follow(ctx, at, func([]tool.Piece, int64) error { return nil })
+	}
+	if l.err == nil {
+		l.child.Reap()
+	}
+	_ = l.child.Close()
+}
+
 // end ends the process and all that it has started, and names what could not be ended.
 func (l *looked) end() (left []int) {
-	_ = l.stdin.Close()
 	l.stop()
 	<-l.ended
 	return l.how.Survivors
+}
+
+// eof ends its stdin.
+func (l *looked) eof(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	_ = l.child.CloseStdin(ctx, l.frames+1) // one that has ended has none
 }
 
 // gone reports whether the process has ended.
@@ -105,12 +168,12 @@ func (l *looked) gone() bool {
 
 // leave sees whether the process ends when its stdin does.
 func (l *looked) leave(ctx context.Context, within time.Duration) bool {
-	_ = l.stdin.Close()
+	l.eof(ctx)
 	patience := time.NewTimer(within)
 	defer patience.Stop()
 	select {
 	case <-l.ended:
-		return l.how.Reason == ""
+		return l.err == nil && l.how.Reason == ""
 	case <-ctx.Done():
 	case <-patience.C:
 	}
@@ -171,20 +234,28 @@ func (l *looked) take(line []byte) {
 }
 
 // tell writes a notification.
-func (l *looked) tell(method string, params any) error {
+func (l *looked) tell(ctx context.Context, method string, params any) error {
 	frame, err := wire.Notify(method, params)
 	if err != nil {
 		return err
 	}
-	return l.write(frame)
+	return l.write(ctx, frame)
 }
 
-func (l *looked) write(frame []byte) error {
-	_ = l.stdin.SetWriteDeadline(time.Now().Add(tryWithin)) // it may not read
-	if _, err := l.stdin.Write(frame); err != nil {
-		return l.failed(errors.New("it reads nothing any more"))
+func (l *looked) write(ctx context.Context, frame []byte) error {
+	brief, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	err := l.child.Write(brief, l.frames+1, frame)
+	switch {
+	case err == nil:
+		l.frames++
+		return nil
+	case errors.Is(err, shim.ErrEnded): // how, is told by who waits for its answer
+		return nil
+	case ctx.Err() != nil:
+		return l.failed(context.Cause(ctx))
 	}
-	return nil
+	return l.failed(fmt.Errorf("it can't be told anything: %w", err))
 }
 
 // ask writes a request and waits for its answer. What the agent asks meanwhile is refused.
@@ -195,7 +266,7 @@ func (l *looked) ask(ctx context.Context, method string, params any) (wire.Messa
 		return wire.Message{}, err
 	}
 	l.want(wire.NumberID(l.last))
-	if err := l.write(frame); err != nil {
+	if err := l.write(ctx, frame); err != nil {
 		return wire.Message{}, err
 	}
 	for {
@@ -204,7 +275,7 @@ func (l *looked) ask(ctx context.Context, method string, params any) (wire.Messa
 			return m, nil
 		case id := <-l.asked:
 			if refusal, err := wire.ErrorAnswer(id, wire.CodeMethodNotFound, "Holdfast only looks at the agent"); err == nil {
-				_ = l.write(refusal) // the next wait tells what is wrong
+				_ = l.write(ctx, refusal) // the next wait tells what is wrong
 			}
 		case <-l.ended:
 			return wire.Message{}, l.failed(l.ending())

@@ -156,7 +156,7 @@ func (l *looked) open(ctx context.Context, a *Agent, dir string, p *Probe) (err 
 
 // idle tells it to stop although nothing runs, and asks it something harmless then.
 func (l *looked) idle(ctx context.Context, dir string, p *Probe) Try {
-	if err := l.tell(wire.MethodSessionCancel, wire.CancelParams{SessionID: p.SessionID}); err != nil {
+	if err := l.tell(ctx, wire.MethodSessionCancel, wire.CancelParams{SessionID: p.SessionID}); err != nil {
 		return Try{Method: wire.MethodSessionCancel, Err: err}
 	}
 	switch modes := p.Session.Modes; {

@@ -246,7 +246,8 @@ func TestProbe_LeavesNothingRunning(t *testing.T) {
 			}
 			a := probed(t, `setsid sh -c 'echo $$ >> `+pids+`; exec sleep 600' &
 (sleep 600 & echo $! >> `+pids+`)
-while [ "$(wc -l < `+pids+`)" != 2 ]; do sleep 0.01; done
+env -i setsid sh -c 'sh -c "echo \$\$ >> `+pids+`; exec sleep 600" & exit 0'
+while [ "$(wc -l < `+pids+`)" != 3 ]; do sleep 0.01; done
 `+c.end)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -263,7 +264,7 @@ while [ "$(wc -l < `+pids+`)" != 2 ]; do sleep 0.01; done
 			}
 			raw, err := os.ReadFile(pids)
 			list := strings.Fields(string(raw))
-			if err != nil || len(list) != 2 {
+			if err != nil || len(list) != 3 {
 				t.Fatalf("%q, %v", raw, err)
 			}
 			slices.Sort(list)

@@ -336,6 +336,17 @@ func (c *Child) detach() {
 	}
 }
 
+// Reap detaches, and waits for the end of a shim that this process has started, whose
+// record Follow has given.
+func (c *Child) Reap() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.detach()
+	if c.shim != nil {
+		c.r.await(c.shim)
+	}
+}
+
 // keep remembers a shim that this process has to reap.
 func (r *Root) keep(p *os.Process) {
 	r.reaping.Lock()

@@ -24,6 +24,7 @@ type Credential struct {
 	ID, Name, Agent              string
 	CreatedAt, UpdatedAt, UsedAt int64
 	Version                      int64
+	Spoilt                       bool // it doesn't open, and agents don't start for want of it
 }
 
 // CredentialDeletion asks before one is deleted.
