@@ -66,6 +66,8 @@ func checkValue(value string) string {
 		return "The value must be one line of text: it has a line's end or another control character in it."
 	case utf8.RuneCountInString(value) < journal.ShortestSecret:
 		return "A value of fewer than 8 characters can't be stored: hiding it would hide ordinary words, too."
+	case strings.Trim(value, "0123456789+-.eE") == "":
+		return "A value that may be a number can't be stored: hiding it would break what programs tell each other in numbers, such as a size or a time. If you can choose it, choose one with letters."
 	}
 	return ""
 }

@@ -257,7 +257,7 @@ func TestNew_Check(t *testing.T) {
 	for _, name := range []string{"", "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HOLDFAST_KEY", "HOLDFAST_CALL", "BASH_ENV", "NODE_OPTIONS", "LC_ALL", "A-B", "1A", "A B", "Ä", "A=B", strings.Repeat("A", 101)} {
 		storetest.WantSlug(t, vault.New{Name: name, Value: good.Value}.Check(), "bad-credential-name")
 	}
-	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8"} {
+	for _, value := range []string{"", "        ", "short", "with\nline", "with\x00nul", "with\ttab-inside", " leading-blank", "trailing-blank ", strings.Repeat("x", vault.MaxValue+1), "no-\xff-utf8", "12345678", "-1234.567e+8", "20261130.1"} {
 		err := vault.New{Name: good.Name, Value: value}.Check()
 		storetest.WantSlug(t, err, "bad-credential-value")
 		if value != "" && strings.TrimSpace(value) != "" && value != "short" && strings.Contains(err.Error(), value) {
