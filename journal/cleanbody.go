@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// Body cleans the encoded body of an event. Names of members, ids that this server
-// makes, digests and the words of enumerations are left alone, since what is folded
-// and projected goes by them: a secret that is one of them, or a part, would break the
-// session. In JSON that others made all is cleaned, except in the members of the body
+// Typed cleans what a value of this package was encoded to, such as the body of an
+// event. Names of members, ids that this server makes, digests and the words of
+// enumerations are left alone, since what is folded and projected goes by them: a
+// secret that is one of them, or a part, would break the session. In JSON that others made all is cleaned, except in the members of the value
 // that are named: this server made those.
-func (c *Cleaner) Body(body Body, data []byte, made ...string) ([]byte, error) {
-	t := reflect.TypeOf(body)
+func (c *Cleaner) Typed(of any, data []byte, made ...string) ([]byte, error) {
+	t := reflect.TypeOf(of)
 	return c.parsed(data, func(v any) (any, bool) { return c.typed(v, t, made) })
 }
 

@@ -35,7 +35,7 @@ func TestCleaner_Shaped(t *testing.T) {
 // Bodies of events keep their names, ids, digests and enumerations, whatever is secret.
 //
 // proves OWN-3 JRN-8
-func TestCleaner_Body(t *testing.T) {
+func TestCleaner_Typed(t *testing.T) {
 	t.Parallel()
 	c := NewCleaner([]string{"completed", "turn_id", "trn_1234", "deadbeef", "an agent's", "agent_session_id", "secret-1", "usr_1234", "interrupted", "12345678", "assistant"})
 	sum := strings.Repeat("deadbeef", 8)
@@ -59,7 +59,7 @@ func TestCleaner_Body(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.Body(tt.body, data, tt.made...); err != nil || string(got) != tt.want {
+		if got, err := c.Typed(tt.body, data, tt.made...); err != nil || string(got) != tt.want {
 			t.Errorf("%s became\n%s, %v; want\n%s", data, got, err, tt.want)
 		}
 	}

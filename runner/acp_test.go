@@ -112,7 +112,6 @@ func TestACP_SpellsASecret(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const secret = "s3cr3t-spelt"
-		s.Mask(secret)
 		_, with := scripted(t, `spell() { for c in "$@"; do text "$c"; done; }
 out() { say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"'$1'","content":[{"type":"content","content":{"type":"text","text":"'"$2"'"}}]}'; }
 hear; text 'it is '; spell s 3 c r 3 t; echo up > up; read -r x < gate
@@ -121,6 +120,7 @@ say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"look","kind":"read"
 out in_progress 'a s3cr'; out in_progress 'a s3cr3t-sp'; out in_progress 'a s3cr3t-spelt b s'; out completed 'a s3cr3t-spelt b s3c'
 text 't, s3'; stop 3; read -r l`)
 		b := setup(t, s, with, brief)
+		s.Mask(b.owner, secret)
 		gate, up := b.fifo("gate"), b.fifo("up")
 		r := b.start()
 		id := b.session("Say it", byFake)

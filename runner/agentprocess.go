@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,48 @@ const wholeOutput = 1 << 50
 
 // ProcessSpec says how an agent's process is started.
 type ProcessSpec struct {
-	Script string   // for sh; no secret stands in it
-	Env    []string // complete
+	Script string         // for sh; no secret stands in it
+	Env    []string       // complete
+	Shape  *journal.Shape // of what it writes; nil: it writes no JSON
+}
+
+// masks are what of some secrets is masked in the bytes that the process writes, in
+// which text can't be told from what is not: only what makes no other line of a good
+// one. The others are masked where the line is read.
+func (s ProcessSpec) masks(secrets []string) []string {
+	if s.Shape == nil {
+		return secrets
+	}
+	var out []string
+	for _, secret := range secrets {
+		for _, form := range journal.Forms(secret) {
+			if !mayBeJSON(form) && !s.Shape.Holds(form) && !slices.Contains(out, form) {
+				out = append(out, form)
+			}
+		}
+	}
+	return out
+}
+
+// mayBeJSON reports whether something of a line of JSON may spell a value that is no
+// part of a text in it, such as a number, or the end of a text and the next one's start.
+func mayBeJSON(value string) bool {
+	if strings.Trim(value, "{}[]:,+-.0123456789eEtrufalsn ") == "" {
+		return true
+	}
+	const opens, closes = "{[,: ", ":,}] "
+	quotes := 0
+	for i := range len(value) {
+		if value[i] != '"' {
+			continue
+		}
+		quotes++
+		before, behind := i == 0 || strings.IndexByte(opens, value[i-1]) >= 0, i == len(value)-1 || strings.IndexByte(closes, value[i+1]) >= 0
+		if !before && !behind { // no text begins or ends so
+			return false
+		}
+	}
+	return quotes > 0
 }
 
 // Process is the process of a session's agent, which outlives turns and servers. Its
@@ -185,7 +226,7 @@ func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byt
 	child, err := o.Shims.Prepare(ctx, shim.Spec{
 		Spec: tool.Spec{
 			CallID: id.CallID, N: id.N, Interp: []string{"sh", "-eu"}, Script: spec.Script, Dir: t.fold.State.Workspace, Env: tool.WithEnv(spec.Env, given.Env),
-			MaxOutput: wholeOutput, Secrets: slices.Concat(o.Secrets, given.Secrets), Vital: true,
+			MaxOutput: wholeOutput, Secrets: spec.masks(slices.Concat(o.Secrets, given.Secrets)), Vital: true,
 		},
 		Stdin: true, Orphan: o.Orphan,
 	})

@@ -103,12 +103,15 @@ func (t *Turn) Summary(ctx context.Context) (string, error) {
 }
 
 // Masked is a text without the secrets that are known, as the journal will have it.
-func (t *Turn) Masked(text string) string { return t.r.store.Cleaner().Text(text) }
+func (t *Turn) Masked(text string) string { return t.clean().Text(text) }
+
+// clean is the cleaner of the session's owner.
+func (t *Turn) clean() *journal.Cleaner { return t.r.store.Cleaner(t.rules.OwnerID) }
 
 // MaskedJSON is a line of JSON without the secrets that are known, in whatever escapes
-// they stand; what isn't JSON stays as it is.
-func (t *Turn) MaskedJSON(line []byte) []byte {
-	masked, err := t.r.store.Cleaner().JSON(line)
+// they stand, but with what is its protocol's; what isn't JSON stays as it is.
+func (t *Turn) MaskedJSON(line []byte, shape *journal.Shape) []byte {
+	masked, err := t.clean().Shaped(line, shape)
 	if err != nil {
 		return line
 	}
@@ -117,7 +120,7 @@ func (t *Turn) MaskedJSON(line []byte) []byte {
 
 // Undecided tells from where on the end of a text may be the start of a secret whose
 // rest is to come; the text's length if it can't.
-func (t *Turn) Undecided(text string) int { return t.r.store.Cleaner().Undecided(text) }
+func (t *Turn) Undecided(text string) int { return t.clean().Undecided(text) }
 
 // Refresh folds what others have committed: answers, interrupts.
 func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }

@@ -13,3 +13,6 @@ func (r *Runner) Strays(ctx context.Context) (clearAll func(), err error) {
 	strays, err := r.strays(ctx)
 	return func() { r.clearAll(ctx, strays) }, err
 }
+
+// Masks is what of secrets is masked in the bytes that an agent's process writes.
+func (s ProcessSpec) Masks(secrets []string) []string { return s.masks(secrets) }

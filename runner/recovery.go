@@ -201,11 +201,20 @@ func (r *Runner) recoverExpired(ctx context.Context, session string) error {
 	return r.recoverOne(ctx, *c)
 }
 
+// maskedHost is this host's name as a session's journal has it.
+func (r *Runner) maskedHost(ctx context.Context, session string) string {
+	owner, err := r.store.OwnerOf(ctx, session)
+	if err != nil {
+		r.log.Error("look for whose a session is", slog.String("session", session), slog.Any("error", err))
+	}
+	return r.store.Cleaner(owner).Text(r.host)
+}
+
 // endLeftover ends the processes of a call that its execution left on this host,
 // and says what is known of them.
 func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal.Call) journal.Evidence {
 	p := *call.Process
-	if p.Host == r.masked {
+	if p.Host != r.host && p.Host == r.maskedHost(ctx, c.SessionID) {
 		p.Host = r.host
 	}
 	since := time.UnixMilli(call.DispatchedAt).UTC().Format(time.RFC3339)

@@ -55,7 +55,6 @@ type Runner struct {
 	log    *slog.Logger
 	agents map[string]Agent
 	host   string
-	masked string // the same as the journal has it, which hides secrets
 
 	mu       sync.Mutex
 	runs     map[string]*run // by session: one drain each (COO-1)
@@ -95,7 +94,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
 	r := &Runner{
-		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, masked: journal.NewCleaner(o.Secrets).Text(host),
+		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
 		runs: map[string]*run{}, queued: map[string]bool{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {

@@ -26,6 +26,8 @@ type AgentAsk struct {
 	N       int64  `db:"n"` // in the order of arrival
 	CallID  string `db:"call_id"`
 	Request string `db:"request"` // what the answer needs of it
+
+	Shape *journal.Shape `db:"-"` // what of the request isn't masked when it is kept; nil: all is
 }
 
 // AgentFrame is one of what an agent's process is told.
@@ -67,7 +69,7 @@ func (l *locked) agentIO(ctx context.Context, io AgentIO) error {
 		}
 	}
 	for _, a := range io.Asks {
-		request, err := l.t.w.s.clean.JSON([]byte(a.Request)) // it holds what the agent said (OWN-3)
+		request, err := l.clean().Shaped([]byte(a.Request), a.Shape) // it holds what the agent said (OWN-3)
 		if err != nil {
 			return err
 		}

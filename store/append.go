@@ -242,7 +242,7 @@ func (l *locked) encode(ctx context.Context, body journal.Body) ([]byte, error) 
 			}
 		}
 	}
-	body, err := l.withInput(ctx, body)
+	body, moved, err := l.withInput(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (l *locked) encode(ctx context.Context, body journal.Body) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", body.Kind(), err)
 	}
-	if data, err = l.t.w.s.clean.JSON(data); err != nil {
+	if data, err = l.clean().Typed(body, data, moved...); err != nil {
 		return nil, fmt.Errorf("clean %s: %w", body.Kind(), err)
 	}
 	if len(data) > journal.MaxEventBody {
@@ -259,13 +259,16 @@ func (l *locked) encode(ctx context.Context, body journal.Body) ([]byte, error) 
 	return data, nil
 }
 
+// clean is the cleaner of the session's owner.
+func (l *locked) clean() *journal.Cleaner { return l.t.w.s.Cleaner(l.row.OwnerID) }
+
 func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 	if !text.Long() {
 		return nil
 	}
-	clean := l.t.w.s.clean.Text
+	clean := l.clean().Text
 	if text.Raw {
-		clean = l.t.w.s.clean.Bytes
+		clean = l.clean().Bytes
 	}
 	ref, err := l.putBlob(ctx, clean(text.S))
 	if err != nil {
@@ -276,26 +279,28 @@ func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 	return nil
 }
 
-// withInput moves the input of a call into a blob if it is long.
-func (l *locked) withInput(ctx context.Context, body journal.Body) (_ journal.Body, err error) {
+// withInput moves the input of a call into a blob if it is long, and names the member
+// that refers to it.
+func (l *locked) withInput(ctx context.Context, body journal.Body) (_ journal.Body, moved []string, err error) {
 	switch b := body.(type) {
 	case *journal.CallProposed:
-		p := *b
-		p.Input, err = l.blobInput(ctx, b.Input)
-		return &p, err
+		if len(b.Input) > journal.MaxField {
+			p := *b
+			p.Input, err = l.blobInput(ctx, b.Input)
+			return &p, []string{"input"}, err
+		}
 	case *journal.CallDescribed:
-		d := *b
-		d.Input, err = l.blobInput(ctx, b.Input)
-		return &d, err
+		if len(b.Input) > journal.MaxField {
+			d := *b
+			d.Input, err = l.blobInput(ctx, b.Input)
+			return &d, []string{"input"}, err
+		}
 	}
-	return body, nil
+	return body, nil, nil
 }
 
 func (l *locked) blobInput(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
-	if len(input) <= journal.MaxField {
-		return input, nil
-	}
-	clean, err := l.t.w.s.clean.JSON(input)
+	clean, err := l.clean().JSON(input)
 	if err != nil {
 		return nil, fmt.Errorf("clean the input: %w", err)
 	}

@@ -88,13 +88,40 @@ func TestAgentAsk_HoldsNoSecret(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		s := db.Open(t)
 		r := mustAgentRun(t, s)
-		s.Mask("s3cr3t-of-mine")
+		s.Mask(r.Owner, "s3cr3t-of-mine")
 		must(t, r.tell(t, s, store.AgentIO{Sent: 2, Asks: []store.AgentAsk{{N: 9, CallID: r.runs, Request: `{"id":1,"tool":{"title":"use \u00733cr3t-of-mine"}}`}}}, &journal.CallOutput{CallID: r.runs, Stream: "stdout", Text: journal.T("x")}))
 		p, err := s.AgentProcess(t.Context(), r.process)
 		must(t, err)
 		i := slices.IndexFunc(p.Asks, func(a store.AgentAsk) bool { return a.N == 9 })
 		if i < 0 || strings.Contains(p.Asks[i].Request, "3cr3t") || !strings.Contains(p.Asks[i].Request, journal.Hidden) {
 			t.Errorf("it is kept as %+v", p.Asks)
+		}
+	})
+}
+
+// What an owner's credentials mask is masked in the owner's sessions only, and nobody
+// else's text is held back for it; the server's own secrets are masked everywhere.
+//
+// proves OWN-1 OWN-3 JRN-8
+func TestMask_IsItsOwners(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t, func(o *store.Options) { o.Secrets = []string{"s3rver-wide"} })
+		mine, theirs := storetest.MustUser(t, s).ID, storetest.MustUser(t, s).ID
+		s.Mask(mine, "the ----", "turn_id", "workspace")
+		for owner, want := range map[string]string{mine: "[hidden] turn is [hidden]", theirs: "the ---- turn is [hidden]"} {
+			n := storetest.NewSession()
+			n.Prompt = &store.PromptInput{Text: "the ---- turn is s3rver-wide", Delivery: journal.Queue}
+			v, _, err := s.CreateSession(t.Context(), owner, "k", n)
+			must(t, err)
+			if got := storetest.Body[*journal.PromptAdmitted](t, storetest.Events(t, s, v.ID)); got.Text.S != want {
+				t.Errorf("%s reads %q, want %q", owner, got.Text.S, want)
+			}
+		}
+		for owner, want := range map[string]int{mine: 2, theirs: 8, "": 8} {
+			if n := s.Cleaner(owner).Undecided("x the --"); n != want {
+				t.Errorf("of %q's text %d are decided, want %d", owner, n, want)
+			}
 		}
 	})
 }

@@ -26,7 +26,7 @@ func (s *Store) SaveAgentOffers(ctx context.Context, owner, agent, version strin
 	}
 	data, err := journal.Encode(kept)
 	if err == nil {
-		data, err = s.clean.JSON(data)
+		data, err = s.Cleaner(owner).Typed(kept, data)
 	}
 	if err != nil {
 		return fmt.Errorf("encode what %s offers: %w", agent, err)
@@ -34,7 +34,7 @@ func (s *Store) SaveAgentOffers(ctx context.Context, owner, agent, version strin
 	return s.write(ctx, "", func(ctx context.Context, t *tx) error {
 		d := t.dialect()
 		_, err := t.exec(ctx, "INSERT INTO agent_offers (owner_id, agent, version, options, at) VALUES (?, ?, ?, ?, "+d.now()+") ON CONFLICT (owner_id, agent) DO UPDATE SET version = excluded.version, options = excluded.options, at = excluded.at",
-			owner, agent, journal.Cut(s.clean.Text(version), 200), string(data), d.nowArg())
+			owner, agent, journal.Cut(s.Cleaner(owner).Text(version), 200), string(data), d.nowArg())
 		return err
 	})
 }

@@ -50,6 +50,7 @@ func (n NewSession) hash() string {
 
 // SessionRules is what decides the calls of a session, and the version of it (CAL-9).
 type SessionRules struct {
+	OwnerID string // of the session
 	Preset  string
 	Rules   []journal.Rule
 	Policy  journal.Policy
@@ -57,7 +58,7 @@ type SessionRules struct {
 }
 
 func (r *sessionRow) rules() (SessionRules, error) {
-	out := SessionRules{Preset: r.Preset, Version: r.RulesVersion}
+	out := SessionRules{OwnerID: r.OwnerID, Preset: r.Preset, Version: r.RulesVersion}
 	return out, errors.Join(json.Unmarshal([]byte(r.Rules), &out.Rules), json.Unmarshal([]byte(r.Policy), &out.Policy))
 }
 
@@ -90,7 +91,7 @@ func (s *Session) Group() journal.Group { return s.State.Group(s.Claim, s.Now) }
 // Codes: unprocessable (key used otherwise, ADM-4; bad text; something that would
 // not be the same in the journal), unavailable.
 func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSession) (out Session, replayed bool, err error) {
-	if err := s.checkKept(n); err != nil {
+	if err := s.checkKept(owner, n); err != nil {
 		return out, false, err
 	}
 	if n.Prompt != nil {
@@ -151,33 +152,31 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 // secret is masked there, where it isn't only shown but used again: the folder
 // would not be found, and the rule would match something else (OWN-3). The title
 // is only shown. Code: unprocessable.
-func (s *Store) checkKept(n NewSession) error {
+func (s *Store) checkKept(owner string, n NewSession) error {
+	clean := s.Cleaner(owner)
 	type used struct{ slug, what, text, remedy string }
 	all := []used{
-		{"workspace", "The workspace " + s.clean.Text(n.Workspace), n.Workspace, "Rename the folder, or choose another one"},
-		{"workspace", "The mark of the workspace", n.WorkspaceID, "Choose another folder"},
+		{"workspace", "The workspace " + clean.Text(n.Workspace), n.Workspace, "Rename the folder, or choose another one"},
 		{"agent", "The agent's name", n.Agent, "Choose another agent"},
 		{"preset", "The preset's name", n.Preset, "Choose another preset"},
 	}
 	for i, r := range n.Rules {
-		for _, text := range []string{r.Permission, r.Pattern, r.Action} {
-			all = append(all, used{"rule", fmt.Sprintf("Rule %d", i+1), text, "Write the rule without it, with * in its place"})
-		}
+		all = append(all, used{"rule", fmt.Sprintf("Rule %d", i+1), r.Pattern, "Write the rule without it, with * in its place"})
 	}
 	for _, set := range n.Settings {
 		for _, text := range []string{set.ID, set.Value} {
-			all = append(all, used{"setting", "The setting " + s.clean.Text(set.ID), text, "Choose another value"})
+			all = append(all, used{"setting", "The setting " + clean.Text(set.ID), text, "Choose another value"})
 		}
 	}
 	for _, u := range all {
-		if s.clean.Text(u.text) == u.text {
+		if clean.Text(u.text) == u.text {
 			continue
 		}
 		if !utf8.ValidString(u.text) || strings.ContainsRune(u.text, 0) {
 			return journal.Errorf(journal.Unprocessable, "%s isn't text that can be kept: it isn't valid UTF-8, or holds a NUL. Nothing was recorded. %s.", u.what, u.remedy).Typed(u.slug + "-not-text")
 		}
-		return journal.Errorf(journal.Unprocessable, "%s holds the value of one of this server's secrets (a variable of its environment, or the database's password). "+
-			"No secret is written down: %s would stand in its place, and what is kept would not be what you gave. Nothing was recorded. %s, or have the server started with another value of that secret.",
+		return journal.Errorf(journal.Unprocessable, "%s holds the value of a secret: of one of your credentials, or of this server's (a variable of its environment, or the database's password). "+
+			"No secret is written down: %s would stand in its place, and what is kept would not be what you gave. Nothing was recorded. %s, or give that secret another value.",
 			u.what, journal.Hidden, u.remedy).Typed(u.slug + "-holds-secret")
 	}
 	return nil

@@ -268,18 +268,17 @@ func TestCreateSession_RefusesWhatItCouldNotKeep(t *testing.T) {
 				t.Errorf("%s says %q", slug, text)
 			}
 		}
-		n := storetest.NewSession()
-		n.WorkspaceID = "wsp_" + secret
-		_, _, err := s.CreateSession(t.Context(), owner, "k", n)
-		storetest.WantSlug(t, err, "workspace-holds-secret")
 		wantSame(t, before, db.RowCounts(t, raw))
 
-		n = storetest.NewSession()
-		n.Title = "move " + secret
+		n := storetest.NewSession()
+		n.Title, n.WorkspaceID = "move "+secret, "wsp_"+secret // an id stands as it is
 		made, _, err := s.CreateSession(t.Context(), owner, "k", n)
 		must(t, err)
 		if made.State.Title != "move "+journal.Hidden {
 			t.Errorf("the title is %q", made.State.Title)
+		}
+		if got := storetest.Body[*journal.SessionCreated](t, storetest.Events(t, s, made.ID)).WorkspaceID; got != n.WorkspaceID {
+			t.Errorf("the mark is %q", got)
 		}
 	})
 }

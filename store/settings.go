@@ -24,7 +24,7 @@ func (s *Store) ChooseSettings(ctx context.Context, owner, sessionID, key string
 	if err := journal.CheckSettings(nil, list); err != nil {
 		return 0, false, err
 	}
-	if err := s.checkKept(NewSession{Settings: list}); err != nil {
+	if err := s.checkKept(owner, NewSession{Settings: list}); err != nil {
 		return 0, false, err
 	}
 	err = s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {

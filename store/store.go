@@ -57,7 +57,7 @@ type Store struct {
 	w, r    *sqlx.DB
 	writers []*writer
 	hub     *hub
-	clean   *journal.Cleaner
+	masks   masks
 	log     *slog.Logger
 	fault   func(error)
 	skew    atomic.Int64
@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	s := &Store{url: o.URL, log: o.Logger, clean: journal.NewCleaner(o.Secrets), fault: o.Faulted, stop: make(chan struct{}), stopped: make(chan struct{})}
+	s := &Store{url: o.URL, log: o.Logger, masks: masks{secrets: o.Secrets, base: journal.NewCleaner(o.Secrets)}, fault: o.Faulted, stop: make(chan struct{}), stopped: make(chan struct{})}
 	s.d = dialect{name: "sqlite", clock: o.Clock, skew: s.skew.Load}
 	if IsPostgres(o.URL) {
 		s.d.name = "postgres"
@@ -412,12 +412,6 @@ func (s *Store) statement(ctx context.Context, q string) (*sqlx.Stmt, error) {
 	}
 	return st, nil
 }
-
-// Mask tells the store values that must not be journalled (OWN-3), from now on.
-func (s *Store) Mask(secrets ...string) { s.clean.Learn(secrets...) }
-
-// Cleaner is the one through which all goes that this store journals.
-func (s *Store) Cleaner() *journal.Cleaner { return s.clean }
 
 // Now reads the clock that grants and expires leases, in Unix milliseconds.
 func (s *Store) Now(ctx context.Context) (int64, error) {

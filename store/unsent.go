@@ -66,7 +66,7 @@ func (s *Store) KeepUnsent(ctx context.Context, owner, place string, form Unsent
 		switch {
 		case err != nil:
 			return err
-		case sent && (form.Typing && !form.Again || t.sameText(was, text)):
+		case sent && (form.Typing && !form.Again || t.sameText(owner, was, text)):
 			return nil
 		case sent:
 			key = NewID("key")
@@ -137,8 +137,8 @@ func sentUnder(ctx context.Context, q querier, owner, place, key string) (sent b
 }
 
 // sameText reports whether the journal has a text as this one (ADM-3, JRN-8).
-func (t *tx) sameText(recorded, text string) bool {
-	return norm.NFC.String(recorded) == norm.NFC.String(t.w.s.clean.Text(journal.LineEnds(text)))
+func (t *tx) sameText(owner, recorded, text string) bool {
+	return norm.NFC.String(recorded) == norm.NFC.String(t.w.s.Cleaner(owner).Text(journal.LineEnds(text)))
 }
 
 // DropUnsent forgets what was typed at a place, if it was kept from this form or

@@ -103,7 +103,7 @@ func (k *Keeper) open(c *store.Sealed) (string, error) {
 		k.spoilt[c.ID] = &KeyError{fmt.Sprintf("the credential %s (%s) is of no use: %v. All others are as they were. Its owner can store it again", c.Name, c.ID, err)}
 		return "", k.spoilt[c.ID]
 	}
-	k.st.Mask(journal.Forms(value)...)
+	k.st.Mask(c.OwnerID, journal.Forms(value)...)
 	k.opened[c.ID] = value
 	return value, nil
 }
@@ -152,7 +152,7 @@ func (k *Keeper) Put(ctx context.Context, owner string, n New) (id string, err e
 		return "", store.CredentialKeyReused()
 	}
 	c.Value = key.Seal(n.Value, purpose(&c)...)
-	k.st.Mask(journal.Forms(n.Value)...)
+	k.st.Mask(owner, journal.Forms(n.Value)...)
 	if err := k.st.PutCredential(ctx, c, key.id); err != nil {
 		return "", err
 	}

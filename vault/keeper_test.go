@@ -57,8 +57,11 @@ func TestKeeper_KeepsValuesSealedAndMasked(t *testing.T) {
 		}
 		id := put(t, k, r.Owner, "", "MODEL_KEY", value)
 		put(t, k, r2.Owner, "", "MODEL_KEY", theirs)
-		if text := s.Cleaner().Text("it is " + value + " or " + theirs); text != "it is [hidden] or [hidden]" {
-			t.Errorf("not masked: %s", text)
+		if text := s.Cleaner(r.Owner).Text("it is " + value + " or " + theirs); text != "it is [hidden] or "+theirs {
+			t.Errorf("not masked, or another's is: %s", text)
+		}
+		if text := s.Cleaner("").Text("it is " + value + " or " + theirs); text != "it is "+value+" or "+theirs {
+			t.Errorf("masked for everybody: %s", text)
 		}
 		got, err := k.ForSession(t.Context(), r.Session, "claude")
 		must(t, err)
@@ -73,7 +76,7 @@ func TestKeeper_KeepsValuesSealedAndMasked(t *testing.T) {
 		// A server that starts masks before it does anything.
 		again := db.Open(t)
 		open(t, again, source)
-		if text := again.Cleaner().Text(value); text != "[hidden]" {
+		if text := again.Cleaner(r.Owner).Text(value); text != "[hidden]" {
 			t.Errorf("after a restart: %s", text)
 		}
 		// So does one that runs already, once it has looked.
@@ -81,7 +84,7 @@ func TestKeeper_KeepsValuesSealedAndMasked(t *testing.T) {
 		k3 := open(t, third, source)
 		put(t, k, r.Owner, "claude", "MODEL_KEY", "s3cr3t-of-later")
 		must(t, k3.Tidy(t.Context()))
-		if text := third.Cleaner().Text("s3cr3t-of-later"); text != "[hidden]" {
+		if text := third.Cleaner(r.Owner).Text("s3cr3t-of-later"); text != "[hidden]" {
 			t.Errorf("on another server: %s", text)
 		}
 	})
@@ -142,7 +145,7 @@ func TestKeeper_GivesTheLastOfEachName(t *testing.T) {
 		masks := func() string {
 			restarted := db.OpenUnchecked(t)
 			open(t, restarted, source)
-			return restarted.Cleaner().Text("value-for-codex value-that-is-new value-for-all")
+			return restarted.Cleaner(r.Owner).Text("value-for-codex value-that-is-new value-for-all")
 		}
 		process := store.NewID("prc")
 		_, err = s.Append(t.Context(), r.Claim, store.Append{

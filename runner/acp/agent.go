@@ -115,7 +115,7 @@ func (a *Agent) Run(ctx context.Context, t *runner.Turn) (runner.Result, error) 
 // credentials than it would get now is ended, and another goes on in its place, unless
 // the agent can't go on in another: then it keeps those that it has.
 func (a *Agent) process(ctx context.Context, t *runner.Turn, first []byte) (*runner.Process, error) {
-	spec := runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env}
+	spec := runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env, Shape: shape}
 	p, err := t.Process(ctx, spec, [][]byte{first})
 	if err != nil || t.Attempt() != "" {
 		return p, err

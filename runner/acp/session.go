@@ -280,7 +280,7 @@ func (s *session) take(ctx context.Context, lines []wire.Line, ripe func([]wire.
 	messages := make([]wire.Message, 0, len(lines))
 	for _, l := range lines {
 		// Masked first: what is compared later, also after a restart, is what the journal has.
-		m, err := wire.Parse(s.t.MaskedJSON(l.Bytes))
+		m, err := wire.Parse(s.t.MaskedJSON(l.Bytes, shape))
 		if err != nil {
 			m = wire.Message{Raw: l.Bytes}
 		}

@@ -197,7 +197,7 @@ func (s *session) asked(ctx context.Context, m wire.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode what the agent asks: %w", err)
 	}
-	s.asks = append(s.asks, runner.Ask{N: s.nextAsk(), CallID: c.id, Request: string(request)})
+	s.asks = append(s.asks, runner.Ask{N: s.nextAsk(), CallID: c.id, Request: string(request), Shape: shape})
 	return nil
 }
 
