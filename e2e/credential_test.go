@@ -513,3 +513,37 @@ func errs(t *testing.T, all ...error) []string {
 	}
 	return nil
 }
+
+// Who stores words of the protocol and of the journal as credentials blots texts and
+// breaks no session, neither the own ones nor those of others.
+//
+// proves OWN-3 OWN-1 JRN-8
+func TestE2E_CredentialsThatAreWordsOfTheProtocol(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		f := w.fake("fake", `{"prompts": [{"steps": [{"say": "it is completed, "}, {"say": "all of it"},
+			{"permission": {"toolCall": {"toolCallId": "p1", "title": "print", "kind": "execute", "rawInput": {"command": "echo printed"}}},
+			"then_on": {"allow": [{"run": "echo printed", "tool": "p1"}], "reject": [{"say": "no"}]}}]}]}`)
+		s := w.serve(flags(quick...), agents(f))
+		b := w.signedIn(s)
+		for i, word := range []string{"completed", "sessionUpdate", "message_chunk", "toolCallId", "end_turn", "attempt_id", "att_01a22e", "call_01a2", "prompt_id", "in_progress", "allow_once"} {
+			b.store("KEY_"+strings.Repeat("A", i+1), "", word)
+		}
+		id := s.mission("Do it", f.by, asking)
+		for turn := 1; turn <= 2; turn++ {
+			s.untilState(id, "waiting")
+			s.allow(id)
+			s.untilKind(id, "turn.ended", turn)
+			s.untilQuiet(id, "ready")
+			if turn == 1 {
+				s.prompt(id, "Again", "queue")
+			}
+		}
+		j := s.events(id)
+		wantSaid(w, j, "it is [hidden], all of it", "it is [hidden], all of it")
+		if out := j.output(""); strings.Count(out, "printed\n") != 2 {
+			t.Errorf("the commands printed %q", out)
+		}
+		w.mustRun("", "verify", id)
+	})
+}
