@@ -68,12 +68,20 @@ const (
 	CannotBeAsked AgentMemory = "none" // it goes on in the process that began it only
 )
 
-// Kind of each body.
-func (*AgentStarted) Kind() Kind   { return KindAgentStarted }
-func (*AgentOpened) Kind() Kind    { return KindAgentOpened }
+// Kind is agent.started.
+func (*AgentStarted) Kind() Kind { return KindAgentStarted }
+
+// Kind is agent.opened.
+func (*AgentOpened) Kind() Kind { return KindAgentOpened }
+
+// Kind is agent.forgotten.
 func (*AgentForgotten) Kind() Kind { return KindAgentForgotten }
-func (*AgentEnded) Kind() Kind     { return KindAgentEnded }
-func (*AgentEvent) Kind() Kind     { return KindAgentEvent }
+
+// Kind is agent.ended.
+func (*AgentEnded) Kind() Kind { return KindAgentEnded }
+
+// Kind is agent.event.
+func (*AgentEvent) Kind() Kind { return KindAgentEvent }
 
 // Texts has what came.
 func (b *AgentEvent) Texts() []*Text { return []*Text{&b.Raw} }

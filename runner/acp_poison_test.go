@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -192,4 +193,46 @@ until [ -s stray ]; do sleep 0.01; done; `+says+`; text on; hear; echo '{"jsonrp
 			})
 		}
 	}
+}
+
+// An agent that changes a setting to and fro fills no journal with it: the last value
+// stands, before its answer and between two turns.
+//
+// proves JRN-5
+func TestACP_Flips(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `is() { say '{"sessionUpdate":"config_option_update","configOptions":[{"id":"model","name":"Model","type":"select","currentValue":"'$1'","options":[{"value":"a","name":"A"},{"value":"b","name":"B"},{"value":"c","name":"C"},{"value":"d","name":"D"}]}]}'; }
+flip() { i=0; while [ $i -lt 60 ]; do is a; sleep 0.01; is b; i=$((i+1)); done; is $1; }
+hear; flip c; stop 3; flip d; echo up > up; hear; stop 4; hear`)
+		b := setup(t, s, with)
+		up := b.fifo("up")
+		b.start()
+		id := b.session("One", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool { return v.State.Base == journal.StateReady && v.Claim == nil })
+		awaitLine(t, up)
+		b.submit(id, "Two", journal.Queue)
+		v := b.until(id, "it has answered twice", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn.Number == 2 && v.Claim == nil
+		})
+		if got := v.State.Option("model"); got.Current != "d" {
+			t.Errorf("in the end it is %+v", got)
+		}
+		n, now, first := 0, "", ""
+		for _, ev := range storetest.Events(t, s, id) {
+			body, err := ev.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch body := body.(type) {
+			case *journal.AgentOptions:
+				n, now = n+1, body.Options[0].Current
+			case *journal.AttemptSettled:
+				first = cmp.Or(first, now)
+			}
+		}
+		if n > 20 || first != "c" {
+			t.Errorf("it was journalled %d times, and was %q at its first answer", n, first)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -80,7 +81,8 @@ type offers struct {
 	was   []journal.AgentOption
 	now   []journal.AgentOption
 	more  int
-	own   bool // the agent has changed something by itself
+	own   bool      // the agent has changed something by itself
+	at    time.Time // when what it offers was journalled last
 
 	commands *wire.Commands
 	usage    *journal.AgentUsage
@@ -175,7 +177,7 @@ func (s *session) optionsFact() {
 	o := &s.offers
 	body := &journal.AgentOptions{ProcessID: s.conn.p.ID(), Options: o.now, Changed: changed(o.was, o.now), More: o.more}
 	if !alike(o.was, o.now) {
-		if o.own {
+		if o.at = time.Now(); o.own {
 			s.fact(body)
 		} else {
 			s.drafts = append(s.drafts, runner.Seen(body))
@@ -427,6 +429,35 @@ func (s *session) setAnswered(ctx context.Context, m wire.Message) (bool, error)
 	err := s.heardOptions(ctx, change)
 	s.drafts = append(s.drafts, runner.Seen(body))
 	return true, err
+}
+
+// flipPause is between two facts of what an agent offers while it says nothing else:
+// some change a setting to and fro. flipMost is how many such lines are held meanwhile.
+const (
+	flipPause = time.Second
+	flipMost  = 200
+)
+
+// flips reports whether the lines that are held only change what the agent offers, and
+// that was journalled a moment ago. They aren't committed: after a restart they are
+// read again, and the last of them counts.
+func (s *session) flips() bool {
+	return time.Since(s.offers.at) < flipPause && s.onlyOptions()
+}
+
+func (s *session) onlyOptions() bool {
+	for _, l := range s.held {
+		m, err := wire.Parse(l.Bytes)
+		if err != nil || m.Method != wire.MethodSessionUpdate {
+			return false
+		}
+		switch _, u := wire.ParseUpdate(m.Params); u.(type) {
+		case wire.ConfigOptions, wire.CurrentMode:
+		default:
+			return false
+		}
+	}
+	return len(s.held) < flipMost
 }
 
 // pending reports whether something isn't committed yet.

@@ -206,7 +206,7 @@ func (s *session) follow(ctx context.Context) (runner.Result, error) {
 	if err := s.woken(ctx); err != nil { // an interrupt, or an answer, may have come before anybody followed
 		return runner.Result{}, err
 	}
-	var decide <-chan time.Time // when what is undecided is taken as it is
+	var decide, calm <-chan time.Time // when what is undecided, or flips, is taken as it is
 	for s.result == nil {
 		select {
 		case h, ok := <-s.conn.p.Heard():
@@ -216,16 +216,28 @@ func (s *session) follow(ctx context.Context) (runner.Result, error) {
 			lines, err := s.conn.take(h)
 			s.held = append(s.held, lines...)
 			if err == nil && s.undecided() {
-				if decide == nil {
+				if calm = nil; decide == nil {
 					decide = time.After(announcement)
 				}
 				continue
 			}
 			decide = nil
+			if err == nil && s.flips() {
+				if calm == nil {
+					calm = time.After(time.Until(s.offers.at.Add(flipPause)))
+				}
+				continue
+			}
+			calm = nil
 			if rerr := s.rest(ctx, nil); rerr != nil {
 				return runner.Result{}, rerr
 			}
 			if err != nil {
+				return runner.Result{}, err
+			}
+		case <-calm:
+			calm = nil
+			if err := s.rest(ctx, nil); err != nil {
 				return runner.Result{}, err
 			}
 		case <-decide:
@@ -452,7 +464,11 @@ func (s *session) catchUp(ctx context.Context) error {
 				return errEnded
 			}
 			lines, err := s.conn.take(h)
-			if rerr := s.rest(ctx, lines); rerr != nil {
+			s.held = append(s.held, lines...)
+			if err == nil && s.onlyOptions() {
+				continue
+			}
+			if rerr := s.rest(ctx, nil); rerr != nil {
 				return rerr
 			}
 			if err != nil {
