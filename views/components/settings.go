@@ -111,12 +111,17 @@ const (
 	asAgentHasIt = "-"
 )
 
-// ReadSetting reads what a field of a setting has sent; false: it changes nothing.
-func ReadSetting(sent string) (value string, changes bool) {
-	if value, ok := strings.CutPrefix(sent, chosenPrefix); ok && value != "" {
-		return value, true
+// ReadSetting reads what a field of a setting has sent. changes false: it changes
+// nothing; ok false: no field sends this.
+func ReadSetting(sent string) (value string, changes, ok bool) {
+	value, chosen := strings.CutPrefix(sent, chosenPrefix)
+	switch {
+	case chosen && value != "":
+		return value, true, true
+	case sent == asAgentHasIt:
+		return "", true, true
 	}
-	return "", sent == asAgentHasIt
+	return "", false, sent == ""
 }
 
 // settingGroup are choices that stand together.
