@@ -2,7 +2,6 @@ package components
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"holdfast/journal"
@@ -144,7 +143,7 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 		}
 		return Say("Nothing is running. Since ", At(since), ", ", Age(since), ".")
 	case journal.StateBlocked:
-		return Say(st.Blocked.Detail, " Nothing is running.")
+		return Say(Brief(st.Blocked.Detail), " Nothing is running.")
 	case journal.StateStopping:
 		return s.stoppingDetail()
 	case journal.StateUnconfirmed:
@@ -214,7 +213,7 @@ func (s Session) endedDetail(state journal.ExecutionState) Phrase {
 	case journal.StateLimitReached:
 		p = Say(limitValue(t.Limit, s.State.TurnLimits())+" at ", At(t.EndedAt), ". Work up to ", EntryLink(t.EndedSeq), " is kept.")
 	case journal.StateFailed:
-		p = Say(strings.TrimRight(orElse(t.Reason, "The turn failed"), ". "), ". See ", EntryLink(t.EndedSeq), ".")
+		p = Say(Brief(orElse(t.Reason, "The turn failed.")), " See ", EntryLink(t.EndedSeq), ".")
 	default:
 		p = Say(p, stopReason(t), ".")
 	}

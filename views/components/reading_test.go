@@ -197,3 +197,16 @@ func TestNeedsYou_FullDisk(t *testing.T) {
 		}
 	}
 }
+
+// The register has room for what is short: all of a reason stands at its entry.
+func TestRegister_IsBrief(t *testing.T) {
+	t.Parallel()
+	s := readings(t)["failed"].Session
+	turn := *s.State.Turn
+	turn.Reason = `The agent has no memory of it: Resource not found ({"uri":"7b68"}). Nothing was sent, and the journal has all of it. A new conversation with the agent can take its place here.`
+	s.State.Turn = &turn
+	got := text(render(t, components.Register(s)).Find(`[data-testid="reading-execution"]`))
+	if !strings.Contains(got, "Resource not found… See entry") || strings.ContainsAny(got, "{}") || strings.Contains(got, "new conversation") {
+		t.Errorf("the register says %q", got)
+	}
+}
