@@ -116,6 +116,32 @@ func (c *Cleaner) Text(s string) string {
 	return s
 }
 
+// Find gives where secrets stand in a text, as pairs of start and end, in order; none
+// touches the next.
+func (c *Cleaner) Find(s string) [][2]int {
+	var found [][2]int
+	for _, secret := range c.known.Load().secrets {
+		for from := 0; ; {
+			at := strings.Index(s[from:], secret)
+			if at < 0 {
+				break
+			}
+			found = append(found, [2]int{from + at, from + at + len(secret)})
+			from += at + 1
+		}
+	}
+	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	var out [][2]int
+	for _, f := range found {
+		if n := len(out); n > 0 && f[0] <= out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], f[1])
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // Bytes masks what isn't text and leaves its other bytes alone.
 func (c *Cleaner) Bytes(s string) string {
 	for _, secret := range c.known.Load().secrets {
