@@ -13,6 +13,7 @@ import (
 
 	"holdfast/journal"
 	"holdfast/store"
+	"holdfast/views/components"
 )
 
 // signInLife is how long a browser stays signed in.
@@ -68,9 +69,15 @@ func (s *Server) guard(r route) fiber.Handler {
 			if err := checkDrawnFor(c); err != nil {
 				return err
 			}
+			c.SetUserContext(s.masking(c.UserContext(), current(c).User.ID))
 		}
 		return r.handle(c)
 	}
+}
+
+// masking is a context in which nothing is drawn that an owner's secrets are in.
+func (s *Server) masking(ctx context.Context, owner string) context.Context {
+	return components.Masking(ctx, s.store.Cleaner(owner))
 }
 
 // checkDrawnFor refuses a form that was drawn for somebody else, who was signed

@@ -119,6 +119,9 @@ func orBody(field string) string {
 // maxDepth bounds the nesting of a body; nothing that we take comes near it.
 const maxDepth = 16
 
+// listDepth is that of the elements of a list that is a member of the body.
+const listDepth = 2
+
 // checkValue walks one value beside the type that it will be decoded into. It
 // finds what encoding/json lets pass: members given twice, or known in another
 // spelling.
@@ -126,6 +129,10 @@ func checkValue(dec *json.Decoder, t reflect.Type, at string, depth int) error {
 	tok, err := dec.Token()
 	if err != nil {
 		return badJSON("malformed-json", "The body isn't well-formed JSON.")
+	}
+	// null is as good as no member where the body may leave it out, not in what a list has.
+	if tok == nil && depth > listDepth && t.Kind() != reflect.Pointer {
+		return wrongType(at, "null")
 	}
 	d, ok := tok.(json.Delim)
 	if !ok {

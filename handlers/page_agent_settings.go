@@ -51,7 +51,11 @@ func (s *Server) submitAgentSettings(c *fiber.Ctx) error {
 	if err != nil {
 		return s.orNoSession(c, id, err)
 	}
-	seq, _, err := s.chooseSettings(c.UserContext(), current(c).User.ID, id, key, settingsOf(sent, "set:"))
+	list, err := settingsOf(sent, "set:")
+	var seq int64
+	if err == nil {
+		seq, _, err = s.chooseSettings(c.UserContext(), current(c).User.ID, id, key, list)
+	}
 	if journal.Is(err, journal.Unprocessable) && slugOf(err) != "idempotency-key-reused" {
 		return s.orNoSession(c, id, s.redrawAgentSettings(c, id, f, sent, err))
 	}
@@ -70,16 +74,23 @@ func (s *Server) redrawAgentSettings(c *fiber.Ctx, id string, f form, sent []for
 }
 
 // settingsOf are the settings that fields under a prefix have sent, in their order.
-func settingsOf(sent []formField, prefix string) []journal.Setting {
+// Code: unprocessable (what no field sends).
+func settingsOf(sent []formField, prefix string) ([]journal.Setting, error) {
 	var out []journal.Setting
 	for _, f := range sent {
-		id, ok := strings.CutPrefix(f.name, prefix)
-		value, changes := components.ReadSetting(f.value)
-		if ok && changes {
+		id, mine := strings.CutPrefix(f.name, prefix)
+		if !mine {
+			continue
+		}
+		value, changes, ok := components.ReadSetting(f.value)
+		if !ok {
+			return nil, refuse("bad-setting", "The form names no value of the setting "+components.Line(id, 60)+".")
+		}
+		if changes {
 			out = append(out, journal.Setting{ID: id, Value: value})
 		}
 	}
-	return out
+	return out, nil
 }
 
 func keptFields(sent []formField) []pages.Field {

@@ -66,8 +66,24 @@ func TestPages_NewSessionSettings(t *testing.T) {
 			b.post("/sessions", vals("prompt", "go", "workspace", "/srv/x", "agent", agent, "preset", "ask_all", "set:"+agent+":model", value, "idempotency_key", newKey())).
 				page().want(http.StatusUnprocessableEntity, "Nothing was recorded")
 		}
-		// Of an agent that has told nothing anything is taken; of another one nothing.
-		b.post("/sessions", vals("prompt", "go", "workspace", "/srv/x", "agent", "other", "preset", "ask_all", "set:other:model", "=huge", "set:opencode:model", "=huge", "idempotency_key", newKey())).follow()
+		// What is chosen for another agent would be dropped: it is refused, and stays.
+		for field, value := range map[string]string{"set:opencode:model": "=large", "set:fake:model": "m1"} {
+			b.open("/sessions/new").page()
+			b.submit(`[data-testid="new-session-form"]`, vals("prompt", "go", "workspace", "/srv/x", "agent", runbook, "preset", "ask_all", field, value)).page().
+				want(http.StatusUnprocessableEntity, "but the agent is "+runbook, "Nothing was recorded")
+		}
+		b.open("/sessions/new").page()
+		b.submit(`[data-testid="new-session-form"]`, vals("prompt", "go", "workspace", "/srv/x", "agent", runbook, "set:opencode:model", "=large")).page()
+		if got := b.doc.Find(`select[name="set:opencode:model"] option[selected]`).AttrOr("value", ""); got != "=large" || b.doc.Find(`textarea[name="prompt"]`).Text() != "go" {
+			t.Errorf("the refusal has chosen %q", got)
+		}
+		// So is what no field sends.
+		for _, value := range []string{"large", "=", "x"} {
+			b.post("/sessions", vals("prompt", "go", "workspace", "/srv/x", "agent", "opencode", "preset", "ask_all", "set:opencode:model", value, "idempotency_key", newKey())).
+				page().want(http.StatusUnprocessableEntity, "names no value")
+		}
+		// Of an agent that has told nothing anything is taken.
+		b.post("/sessions", vals("prompt", "go", "workspace", "/srv/x", "agent", "other", "preset", "ask_all", "set:other:model", "=huge", "set:opencode:model", "", "idempotency_key", newKey())).follow()
 		id = strings.TrimPrefix(strings.Split(b.path, "?")[0], "/sessions/")
 		if st := storetest.MustState(t, w.store, id); len(st.Wanted) != 1 || st.Wanted[0].Value != "huge" {
 			t.Errorf("wanted %+v", st.Wanted)
@@ -92,6 +108,7 @@ func TestPages_AgentSettings(t *testing.T) {
 		b.submit(`[data-testid="agent-settings-form"]`, vals("set:model", "=large")).follow().want(http.StatusOK, "The agent’s settings are chosen", "From the next message on: large")
 		b.open(path+"/settings").page().want(http.StatusOK, "Leave it: from the next message on Large", "As the agent has it: Small <1>")
 		b.submit(`[data-testid="agent-settings-form"]`, vals("set:model", "=huge")).page().want(http.StatusUnprocessableEntity, "has no value")
+		b.post(path+"/settings", vals("set:model", "huge", "set:web", "=true", "idempotency_key", newKey())).page().want(http.StatusUnprocessableEntity, "names no value")
 		b.open(path + "/settings").page()
 		b.submit(`[data-testid="agent-settings-form"]`, vals()).page().want(http.StatusUnprocessableEntity, "Name at least one setting")
 		b.open(path + "/settings").page()
@@ -128,11 +145,15 @@ func TestAPI_Settings(t *testing.T) {
 		create := func(value string) answer {
 			return w.do(t, post, "/api/v1/sessions", as(w.alice), key(newKey()), sendsJSON(`{"workspace":"/srv/x","agent":"opencode","settings":[{"id":"model","value":"`+value+`"}]}`))
 		}
+		for _, one := range []string{`{"id":"x","value":""}`, `{"id":"model","value":null}`} {
+			w.do(t, post, "/api/v1/sessions", as(w.alice), key(newKey()), sendsJSON(`{"workspace":"/srv/x","agent":"opencode","settings":[`+one+`]}`)).
+				want(t, http.StatusUnprocessableEntity)
+		}
 		create("huge").wantProblem(t, http.StatusUnprocessableEntity, "bad-setting")
 		one := create("large").want(t, http.StatusCreated)
 		path := "/api/v1/sessions/" + one["id"].(string) + "/settings"
 		set := func(k, body string) answer { return w.do(t, post, path, as(w.alice), key(k), sendsJSON(body)) }
-		for _, body := range []string{`{}`, `{"settings":[{"id":"model","value":"huge"}]}`, `{"settings":[{"id":"x","value":"y"}]}`, `{"settings":[{"value":"y"}]}`} {
+		for _, body := range []string{`{}`, `{"settings":[{"id":"model","value":"huge"}]}`, `{"settings":[{"id":"x","value":"y"}]}`, `{"settings":[{"value":"y"}]}`, `{"settings":null}`, `{"settings":[{"id":"x","value":""}]}`, `{"settings":[{"id":"model","value":null}]}`, `{"settings":[null]}`} {
 			if a := set("k", body); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: %d %s", body, a.status, a.body)
 			}

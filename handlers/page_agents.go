@@ -45,7 +45,7 @@ func (s *Server) showAgents(c *fiber.Ctx) error {
 	for _, one := range programs {
 		row := agentView(one)
 		if look := s.looks.of(one.Name, f.Viewer.ID); look != nil && look.Ended > 0 {
-			row.LookedAt = look.Ended
+			row.LookedAt, row.Found = look.Ended, lookView(look).Result()
 		}
 		if one.From == "" {
 			p.Known = append(p.Known, row)
@@ -133,12 +133,17 @@ func (s *Server) drawAgent(c *fiber.Ctx, status int, one AgentProgram, problems 
 	f.Problems = problems
 	p := pages.AgentPage{Frame: f, Agent: agentView(one), Key: newKey()}
 	if look := s.looks.of(one.Name, f.Viewer.ID); look != nil {
-		p.Look = &pages.AgentLook{Began: look.Began, Ended: look.Ended, Failed: look.Failed}
-		for _, found := range look.Findings {
-			p.Look.Findings = append(p.Look.Findings, pages.AgentFinding{Subject: found.Check, Health: string(found.Health), Found: found.Found, Do: found.Do})
-		}
+		p.Look = lookView(look)
 	}
 	return draw(c, status, pages.OneAgentPage(p))
+}
+
+func lookView(look *agentLook) *pages.AgentLook {
+	out := &pages.AgentLook{Began: look.Began, Ended: look.Ended, Failed: look.Failed}
+	for _, found := range look.Findings {
+		out.Findings = append(out.Findings, pages.AgentFinding{Subject: found.Check, Health: string(found.Health), Found: found.Found, Do: found.Do})
+	}
+	return out
 }
 
 // submitLook: POST /settings/agents/:name/probe, starts the agent and looks at it. Sent

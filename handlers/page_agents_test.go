@@ -115,6 +115,9 @@ func TestPages_AgentLook(t *testing.T) {
 		t.Errorf("%d bytes are shown", n)
 	}
 	b.open("/settings/agents").page()
+	if got := squeeze(b.doc.Find(`[data-agent="opencode"]`).Text()); !strings.Contains(got, "1 wrong") {
+		t.Errorf("the list says of the look %q", got)
+	}
 	if got := b.doc.Find(`[data-agent="opencode"] time`).Length(); got != 1 {
 		t.Errorf("%d times of the last look", got)
 	}

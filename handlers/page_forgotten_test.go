@@ -35,6 +35,8 @@ func TestPages_StartAnew(t *testing.T) {
 		b.post(path+"/continuation", vals("anew", "maybe", "idempotency_key", newKey())).page().want(422, "anew must be true")
 		b.open(path).submit(`[data-testid="composer"]`, vals("text", "and the docs", "delivery", "queue")).follow().page().wantState(journal.StateFailed).want(200, "delivered once a new conversation is started", "1 held message")
 		action, body := b.fields(`[data-testid="anew-form"]`, nil)
+		b.open("/needs-you").page().want(200, "1 thing to answer in 1 session", "Waiting for you to continue", "The agent has forgotten the conversation")
+		b.open(path).want(200, "1 to continue")
 		b.post(action, body).follow().wantState(journal.StateQueued).want(200, "started a new conversation with the agent, with a summary")
 		b.post(action, body).follow().wantState(journal.StateQueued).want(200, "The session goes on") // from another tab
 		if n := storetest.CountKind(storetest.Events(t, w.store, run.Session), journal.KindContinuation); n != 1 {

@@ -104,7 +104,7 @@ func TestPageParts(t *testing.T) {
 		if int64(len(got)) != last-3 || got[0] != 4 || got[len(got)-1] != last {
 			t.Errorf("after 3 came %v", got)
 		}
-		for _, id := range []string{"reading-execution", "reading-needs", "register-act", "needs-list", "queue-box", "composer-key", "deliveries", "plan", "facts", "nav-count", "page-state", "trace"} {
+		for _, id := range []string{"reading-execution", "reading-needs", "register-act", "needs-list", "queue-box", "composer-key", "deliveries", "plan", "unasked", "facts", "nav-count", "page-state", "trace"} {
 			if doc.Find("#"+id+"[hx-swap-oob]").Length() != 1 {
 				t.Errorf("the part %s is missing", id)
 			}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -135,6 +136,29 @@ func TestPageStream_CallIsDescribed(t *testing.T) {
 		page := w.tab(t, w.alice).open("/sessions/" + r.Session).page()
 		if page.doc.Find("li:not([hidden]) #what-"+call+" tr.d").Length() != 1 || page.doc.Find("#title-"+call).Length() != 1 {
 			t.Error("the page doesn't show the change in the row of the intent")
+		}
+	})
+}
+
+// The card of a message whose outcome is unknown says which one it was; with a call
+// beside it the notice says that one answer isn't enough.
+// proves CAL-6 ATT-6
+func TestPages_UnknownAttempt(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		run := w.start(t, w.alice, "Tidy up the <b>notes</b>")
+		call, att := store.NewID("call"), store.NewID("att")
+		storetest.MustAppend(t, w.store, run.Claim, "", &journal.AttemptPrepared{AttemptID: att, TurnID: run.Turn}, &journal.AttemptDispatched{AttemptID: att})
+		storetest.MustAppend(t, w.store, run.Claim, journal.PhaseUncertain, run.propose(call, "make"), &journal.CallDispatched{CallID: call, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule}})
+		storetest.MustAppend(t, w.store, run.Claim, journal.PhaseSafe, &journal.CallUnknown{CallID: call, Evidence: []journal.Evidence{{Type: "process", Text: "The agent's process was ended by SIGKILL."}}}, &journal.AttemptUnknown{AttemptID: att})
+		b := w.tab(t, w.alice).open("/sessions/"+run.Session).page().want(http.StatusOK, "The agent’s process ended while this ran")
+		if got := squeeze(b.doc.Find(`[data-testid="attempt-message"]`).Text()); got != "Tidy up the <b>notes</b>" || b.doc.Find(`[data-testid="attempt-card"] a[href*="before="]`).Length() == 0 {
+			t.Errorf("the card names the message %q", got)
+		}
+		b.submit(`[data-testid="resolution-form"]`, vals("outcome", "happened", "evidence", "I looked", "then", "continue")).follow().page().
+			want(http.StatusOK, "Another card has to be answered before the session goes on.")
+		b.submit(`[data-testid="attempt-form"]`, vals("outcome", "abandon", "then", "continue")).follow().page().want(http.StatusOK, "your word about a message to the agent")
+		if strings.Contains(b.main(), "Another card") {
+			t.Error("the last answer isn't enough")
 		}
 	})
 }

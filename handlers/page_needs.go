@@ -95,7 +95,7 @@ func (in *inbox) addMissing() {
 		one := sessionView(&in.list.Missing[i], in.page.Viewer)
 		in.page.Open = append(in.page.Open, pages.InboxItem{
 			Kind: components.Reading{Key: "blocked", Words: one.Missing(), Icon: "hold", Tone: components.ToneAsk}, Session: one,
-			Since: one.State.BaseSince, Text: components.Line(one.State.Blocked.Detail, 160), Href: one.Path() + "#needs", Action: "See what is missing",
+			Since: one.State.BaseSince, Text: components.Line(one.MissingDetail(), 160), Href: one.Path() + "#needs", Action: one.MissingAction(),
 		})
 	}
 	in.rest("blocked session", len(in.list.Missing), in.list.Count.Missing)

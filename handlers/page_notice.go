@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
@@ -83,7 +84,22 @@ func (s *Server) sessionNotice(c *fiber.Ctx, snap *store.SessionPage) (says comp
 	if !ok {
 		return nil, ""
 	}
-	return components.Say(noticeWords[n]+recordedWord(n), components.EntryLink(seq), what, "."), of
+	return components.Say(noticeWords[n]+recordedWord(n), components.EntryLink(seq), what, ".", unansweredYet(snap, body)), of
+}
+
+// unansweredYet says that a word about an outcome isn't the last that is needed.
+func unansweredYet(snap *store.SessionPage, body journal.Body) string {
+	n := snap.Session.State.Unknowns()
+	switch body.(type) {
+	case *journal.CallResolved, *journal.AttemptResolved:
+		if n == 1 {
+			return " Another card has to be answered before the session goes on."
+		}
+		if n > 1 {
+			return fmt.Sprintf(" %d other cards have to be answered before the session goes on.", n)
+		}
+	}
+	return ""
 }
 
 // recordedWord stands between a notice and the entry that it is about.
@@ -110,7 +126,7 @@ func (s *Server) noticeAbout(c *fiber.Ctx, n notice, body journal.Body) (what co
 		}
 		return what, b.CallID, recorded
 	case *journal.AttemptResolved:
-		return components.Say(": your word about a request to the model"), b.AttemptID, recorded
+		return components.Say(": your word about a message to the agent"), b.AttemptID, recorded
 	case *journal.PromptWithdrawn:
 		return nil, "", n == noticeWithdrawn
 	case *journal.InterruptRequested:

@@ -14,8 +14,8 @@ import (
 
 // prefixes are what stands before a page's title for each need.
 var prefixes = map[journal.Needs][]string{
-	journal.NeedsReconcile: {"(1) To reconcile: "}, journal.NeedsDecision: {"(1) Decision needed: "}, journal.NeedsBlocked: {"Something is missing: "},
-	journal.NeedsReview: {"Ready for review: ", "To continue: "}, journal.NeedsNone: {"Try it"},
+	journal.NeedsReconcile: {"(1) To reconcile: "}, journal.NeedsDecision: {"(1) Decision needed: "}, journal.NeedsBlocked: {"Something is missing: ", "To continue: "},
+	journal.NeedsReview: {"Ready for review: ", "To look at: "}, journal.NeedsNone: {"Try it"},
 }
 
 // Of one state the list, the session's page, its title, the inbox and the API

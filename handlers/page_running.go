@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/views/pages"
 )
@@ -13,6 +14,10 @@ import (
 // end: the viewer's own, and how many there are of others.
 func (s *Server) showRunning(c *fiber.Ctx) error {
 	list, err := s.store.RunningCalls(c.UserContext(), current(c).User.ID)
+	if err != nil {
+		return err
+	}
+	running, _, err := s.store.Sessions(c.UserContext(), current(c).User.ID, store.SessionQuery{Group: journal.GroupRunning, Limit: store.MaxRunning})
 	if err != nil {
 		return err
 	}
@@ -28,5 +33,10 @@ func (s *Server) showRunning(c *fiber.Ctx) error {
 		}
 		return out
 	})
+	for i := range running {
+		if one := sessionView(&running[i], f.Viewer); one.AgentWorks() {
+			p.Agents = append(p.Agents, one)
+		}
+	}
 	return draw(c, http.StatusOK, pages.RunningPage(p))
 }

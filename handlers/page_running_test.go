@@ -31,11 +31,19 @@ func TestPages_Running(t *testing.T) {
 		if b.doc.Find(`[data-testid="running-link"]`).AttrOr("href", "") != "/running" {
 			t.Error("the settings don't lead there")
 		}
-		b.open("/running").page().want(http.StatusOK, "None of your commands runs just now. As of", "When a session runs a command, it stands here until it has ended.")
+		b.open("/running").page().want(http.StatusOK, "None of your runbooks’ commands runs just now. As of", "When a runbook runs a command, it stands here until it has ended.", "none works just now")
+		agent := w.start(t, w.alice, "go")
+		att, own := store.NewID("att"), store.NewID("call")
+		proposed := agent.propose(own, "make")
+		proposed.AttemptID = &att
+		storetest.MustAppend(t, w.store, agent.Claim, "", &journal.AgentStarted{ProcessID: "prc_1"}, &journal.AgentOpened{ProcessID: "prc_1"}, &journal.AttemptPrepared{AttemptID: att, TurnID: agent.Turn}, &journal.AttemptDispatched{AttemptID: att, ProcessID: "prc_1"}, proposed, &journal.CallDispatched{CallID: own, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule}})
+		b.open("/running").page().want(http.StatusOK, "1 agent works now: Deploy the shop.")
+		b.open("/sessions/"+agent.Session).page().want(http.StatusOK, "A call of the agent’s is under way.")
+		w.tab(t, w.mallory).open("/running").page().want(http.StatusOK, "none works just now")
 
 		theirs := w.run(t, w.mallory)
 		theirs.MustSpooled(t, w.store, journal.EffectEffect)
-		b.open("/running").page().want(http.StatusOK, "None of your commands runs just now; of other people, one does.")
+		b.open("/running").page().want(http.StatusOK, "None of your runbooks’ commands runs just now; of other people, one does.")
 		if got := b.main(); strings.Contains(got, theirs.Session) || strings.Contains(got, "Try it") {
 			t.Errorf("another's session is told: %s", got)
 		}
@@ -60,6 +68,6 @@ func TestPages_Running(t *testing.T) {
 		row("Followed")
 		b.open("/calls/"+call).page().want(http.StatusOK, "Still running since", "The server was restarted at", "nothing was interrupted.")
 		storetest.MustAppend(t, w.store, claim, journal.PhaseSafe, storetest.Settle(call, journal.CallSucceeded))
-		b.open("/running").page().want(http.StatusOK, "None of your commands runs just now")
+		b.open("/running").page().want(http.StatusOK, "None of your runbooks’ commands runs just now")
 	})
 }

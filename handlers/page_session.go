@@ -125,6 +125,7 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	p.Entries = components.Entries(windowOf(snap, v))
 	p.Trace = components.NewTrace(snap.Spans, snap.Session.Now)
 	fillCards(&p, snap)
+	s.nameMessages(ctx, &p)
 	steers := s.aboutAgent(ctx, &p.S)
 	p.Forgotten = components.ForgottenCard{Session: p.S, Key: newKey(), Again: p.Keys.Continue, Summary: snap.Summary, Locked: p.Locked()}
 	if c := snap.Commands; c != nil {
@@ -196,6 +197,37 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 		})
 	}
 }
+
+// nameMessages says which message the attempts of the turn had that are to be
+// reconciled. It is a hint: where it can't be read, the cards go without.
+func (s *Server) nameMessages(ctx context.Context, p *pages.Session) {
+	turn := p.S.State.Turn
+	if len(p.Attempts) == 0 || turn == nil {
+		return
+	}
+	begun, err := s.store.EventsAfter(ctx, p.Viewer.ID, p.S.ID, turn.StartedSeq, messagesAfter)
+	if err != nil {
+		return
+	}
+	for i := range begun.Events {
+		body, err := begun.Events[i].Decode()
+		prompt, ok := body.(*journal.PromptPromoted)
+		if err != nil || !ok || prompt.TurnID != turn.ID {
+			continue
+		}
+		texts, err := s.store.PromptTexts(ctx, p.S.ID, []string{prompt.PromptID})
+		if err != nil {
+			return
+		}
+		for j := range p.Attempts {
+			p.Attempts[j].Message, p.Attempts[j].Whole = texts[prompt.PromptID], components.Say(components.EntryOf(p.S.ID, begun.Events[i].Seq))
+		}
+		return
+	}
+}
+
+// messagesAfter is how many entries after its beginning a turn's message is looked for.
+const messagesAfter = 10
 
 // aboutAgent tells whether the session's agent takes text in mid-turn (PRO-4), and
 // where there is more about it. Both are hints: if nobody can tell just now, the page

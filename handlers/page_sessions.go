@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -179,8 +180,7 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	}
 	p := typedSession(f)
 	in := sessionInput{Workspace: p.Workspace, Agent: p.Agent, Preset: p.Preset, Prompt: &promptText{Text: p.Text}}
-	chosen := f.fields(pages.SettingFieldPrefix(p.Agent))
-	in.Settings = settingsOf(chosen, pages.SettingFieldPrefix(p.Agent))
+	chosen := f.fields("set:")
 	keep(c, kept{
 		Text: p.Text, Action: "/sessions", Field: "prompt", Key: p.Key, Typed: typedMission(f),
 		Fields: append([]pages.Field{{Name: "agent", Value: p.Agent}, {Name: "preset", Value: p.Preset}, {Name: keptField, Value: f.text(keptField)}}, keptFields(chosen)...),
@@ -191,6 +191,9 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 	}
 	if err := s.limit(c); err != nil {
 		return err
+	}
+	if in.Settings, err = chosenFor(p.Agent, chosen); err != nil {
+		p.Problems = append(p.Problems, components.Problem{Field: "agent-0", Text: messageOf(err)})
 	}
 	limits, bad := readLimits(f)
 	for _, name := range limitFields {
@@ -215,6 +218,21 @@ func (s *Server) submitSession(c *fiber.Ctx) error {
 		n = noticeAlready
 	}
 	return toSession(c, one.ID, n, 2)
+}
+
+// chosenFor are the settings that a form has chosen for its agent. What is chosen for
+// another one would be dropped, and so is refused. Code: unprocessable.
+func chosenFor(agent string, sent []formField) ([]journal.Setting, error) {
+	prefix := pages.SettingFieldPrefix(agent)
+	for _, f := range sent {
+		_, changes, ok := components.ReadSetting(f.value)
+		if strings.HasPrefix(f.name, prefix) || (ok && !changes) || agent == "" {
+			continue
+		}
+		other, _, _ := strings.Cut(strings.TrimPrefix(f.name, "set:"), ":")
+		return nil, refuse("setting-of-other-agent", fmt.Sprintf("You chose settings of %s, but the agent is %s. Choose one: the agent %[1]s, or its settings as the agent has them.", components.Line(other, 60), components.Line(agent, 60)))
+	}
+	return settingsOf(sent, prefix)
 }
 
 // typedSession is the form with what was typed and chosen in it.

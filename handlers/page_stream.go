@@ -51,7 +51,7 @@ func (rowFeed) latest(*store.Follower, int64) ([]streamMessage, int64, bool, err
 }
 
 func (s *Server) rowMessages(ctx context.Context, v components.Viewer, snap *store.SessionPage) ([]streamMessage, error) {
-	ctx = components.DrawnFor(ctx, v.ID)
+	ctx = s.masking(components.DrawnFor(ctx, v.ID), v.ID)
 	entries := components.Entries(windowOf(snap, v))
 	out := make([]streamMessage, 0, len(entries))
 	for i, e := range entries {

@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
+
+	"holdfast/journal"
 	"holdfast/store"
 	"holdfast/store/storetest"
+	"holdfast/views/components"
 )
 
 // A folder whose name holds a secret is refused at the door, by API and form, with
@@ -45,6 +49,40 @@ func TestCreateSession_FolderNamedLikeASecret(t *testing.T) {
 		for name, n := range before {
 			if after[name] != n {
 				t.Errorf("%s has %d rows, had %d", name, after[name], n)
+			}
+		}
+	})
+}
+
+// What an agent writes in pieces of Markdown, and a command in colours, isn't put
+// together on a page or in its stream.
+// proves OWN-3
+func TestPages_MaskWhatDrawingPutsTogether(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		const secret = "sk9-Zq7-secret"
+		masking := db.Open(t, func(o *store.Options) { o.Secrets = []string{secret} })
+		w := newWorld(t, db, func(o *Options) { o.Store = masking })
+		run := w.start(t, w.alice, "go")
+		call := store.NewID("call")
+		storetest.MustAppend(t, w.store, run.Claim, journal.PhaseUncertain, run.propose(call, "make"), &journal.CallDispatched{CallID: call, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule}})
+		storetest.MustAppend(t, w.store, run.Claim, "", &journal.CallOutput{CallID: call, Stream: "stdout", Text: journal.T("its key is sk9\x1b[31m-Zq7-\x1b[0msecret\n")},
+			&journal.MessageCompleted{MessageID: "m", Role: "agent", Part: journal.PartText, Text: journal.T(`The key is sk9\-Zq7\-secret.`)})
+		b := w.tab(t, w.alice).open("/sessions/"+run.Session).page().want(http.StatusOK, "The key is [hidden].", "its key is [hidden]")
+		if strings.Contains(b.doc.Text(), secret) {
+			t.Error("the page has the secret")
+		}
+		snap, err := w.store.SessionPage(t.Context(), w.alice.user.ID, run.Session, 0, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := w.srv.rowMessages(t.Context(), components.Viewer{ID: w.alice.user.ID}, &snap)
+		if err != nil || len(rows) == 0 {
+			t.Fatal(rows, err)
+		}
+		for _, r := range rows {
+			if doc, err := goquery.NewDocumentFromReader(strings.NewReader(string(r.text))); err != nil || strings.Contains(doc.Text(), secret) {
+				t.Errorf("the stream has the secret, %v", err)
 			}
 		}
 	})

@@ -63,7 +63,7 @@ func (s *Server) createSession(ctx context.Context, ownerID, key string, in sess
 	if err := s.checkAgent(ctx, in.Agent); err != nil {
 		return out, false, err
 	}
-	if err := s.checkSettings(ctx, ownerID, in.Agent, in.Settings); err != nil {
+	if err := s.checkSettings(ctx, ownerID, in.Agent, in.Settings, nil); err != nil {
 		return out, false, err
 	}
 	if n.Workspace, n.WorkspaceID, err = s.opts.Prepare(ctx, in.Workspace); err != nil {

@@ -10,18 +10,18 @@ import (
 
 // checkSettings refuses what an agent surely doesn't offer; of one that has offered
 // an owner nothing so far anything is taken. Code: unprocessable.
-func (s *Server) checkSettings(ctx context.Context, ownerID, agent string, list []journal.Setting) error {
+func (s *Server) checkSettings(ctx context.Context, ownerID, agent string, list, wanted []journal.Setting) error {
 	if len(list) == 0 {
 		return nil
 	}
 	if agent == runbook {
-		return journal.CheckSettings([]journal.AgentOption{}, list)
+		return journal.CheckSettings([]journal.AgentOption{}, list, wanted)
 	}
 	offers, err := s.store.AgentOffers(ctx, ownerID)
 	if err != nil {
 		return err
 	}
-	return journal.CheckSettings(offers[agent].Options, list)
+	return journal.CheckSettings(offers[agent].Options, list, wanted)
 }
 
 // chooseSettings records what is wanted of a session's agent; form and API share
@@ -39,9 +39,9 @@ func (s *Server) chooseSettings(ctx context.Context, ownerID, id, key string, li
 		return 0, false, err
 	}
 	if known == nil { // it hasn't begun yet
-		err = s.checkSettings(ctx, ownerID, one.State.Agent, list)
+		err = s.checkSettings(ctx, ownerID, one.State.Agent, list, one.State.Wanted)
 	} else {
-		err = journal.CheckSettings(known, list)
+		err = journal.CheckSettings(known, list, one.State.Wanted)
 	}
 	if err != nil {
 		// A retry is answered as it was: what is offered may be something else by now (ADM-3).

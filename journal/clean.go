@@ -127,6 +127,19 @@ func (c *Cleaner) Text(s string) string {
 	return c.Bytes(s)
 }
 
+// Find gives where secrets stand in a text, in order; none touches the next.
+func (c *Cleaner) Find(s string) []Span {
+	var out []Span
+	for _, f := range Occurrences(s, c.now().secrets) {
+		if n := len(out); n > 0 && f.Start <= out[n-1].End {
+			out[n-1].End = max(out[n-1].End, f.End)
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // Bytes masks what isn't text and leaves its other bytes alone. Secrets that overlap
 // become one mask.
 func (c *Cleaner) Bytes(s string) string {

@@ -200,8 +200,9 @@ func BoundCommands(list []AgentCommand) (kept []AgentCommand, more int) {
 
 // CheckSettings refuses settings that can't be wanted: malformed, or of an agent
 // whose offers are known and don't have them. known nil: nothing is known of it.
+// A wish can be taken back whatever is offered by now: wanted are those that there are.
 // Code: unprocessable.
-func CheckSettings(known []AgentOption, list []Setting) error {
+func CheckSettings(known []AgentOption, list, wanted []Setting) error {
 	if len(list) > MaxOptions {
 		return badSetting("At most %d settings are taken.", MaxOptions)
 	}
@@ -214,14 +215,15 @@ func CheckSettings(known []AgentOption, list []Setting) error {
 			return badSetting("The setting %q is named twice.", s.ID)
 		}
 		seen[s.ID] = true
-		if known == nil || s.Value == "" {
+		isWanted := slices.ContainsFunc(wanted, func(w Setting) bool { return w.ID == s.ID })
+		if known == nil || (s.Value == "" && isWanted) {
 			continue
 		}
 		o := OptionByID(known, s.ID)
 		if o == nil {
 			return badSetting("This agent offers no setting %q.", s.ID).With("setting", s.ID)
 		}
-		if !o.Takes(s.Value) {
+		if s.Value != "" && !o.Takes(s.Value) {
 			return badSetting("The setting %s has no value %q.", Cut(o.Name, 60), s.Value).With("setting", s.ID)
 		}
 	}

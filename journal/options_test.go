@@ -184,26 +184,30 @@ func TestCheckSettings(t *testing.T) {
 		known []AgentOption
 		list  []Setting
 		ok    bool
+
+		wanted []Setting
 	}{
-		"none":              {known, nil, true},
-		"offered":           {known, []Setting{{"mode", "plan"}}, true},
-		"not offered":       {known, []Setting{{"mode", "fly"}}, false},
-		"no such setting":   {known, []Setting{{"colour", "red"}}, false},
-		"taken back":        {known, []Setting{{"colour", ""}}, true},
-		"perhaps left out":  {known, []Setting{{"model", "b"}}, true},
-		"nothing is known":  {nil, []Setting{{"mode", "fly"}}, true},
-		"nothing is to set": {[]AgentOption{}, []Setting{{"mode", "plan"}}, false},
-		"twice":             {nil, []Setting{{"mode", "plan"}, {"mode", "build"}}, false},
-		"no id":             {nil, []Setting{{"", "plan"}}, false},
-		"too long":          {nil, []Setting{{"mode", strings.Repeat("x", 201)}}, false},
-		"two lines":         {nil, []Setting{{"mode", "a\nb"}}, false},
-		"too many":          {nil, make([]Setting, MaxOptions+1), false},
-		"a switch":          {[]AgentOption{{ID: "web", Type: OptionBoolean}}, []Setting{{"web", "true"}}, true},
-		"a switch, half on": {[]AgentOption{{ID: "web", Type: OptionBoolean}}, []Setting{{"web", "half"}}, false},
+		"none":              {known: known, list: nil, ok: true},
+		"offered":           {known: known, list: []Setting{{"mode", "plan"}}, ok: true},
+		"not offered":       {known: known, list: []Setting{{"mode", "fly"}}, ok: false},
+		"no such setting":   {known: known, list: []Setting{{"colour", "red"}}, ok: false},
+		"taken back":        {known: known, list: []Setting{{"colour", ""}}, ok: true, wanted: []Setting{{"colour", "red"}}},
+		"never wanted":      {known: known, list: []Setting{{"colour", ""}}, ok: false},
+		"as it has it":      {known: known, list: []Setting{{"mode", ""}}, ok: true},
+		"perhaps left out":  {known: known, list: []Setting{{"model", "b"}}, ok: true},
+		"nothing is known":  {known: nil, list: []Setting{{"mode", "fly"}}, ok: true},
+		"nothing is to set": {known: []AgentOption{}, list: []Setting{{"mode", "plan"}}, ok: false},
+		"twice":             {known: nil, list: []Setting{{"mode", "plan"}, {"mode", "build"}}, ok: false},
+		"no id":             {known: nil, list: []Setting{{"", "plan"}}, ok: false},
+		"too long":          {known: nil, list: []Setting{{"mode", strings.Repeat("x", 201)}}, ok: false},
+		"two lines":         {known: nil, list: []Setting{{"mode", "a\nb"}}, ok: false},
+		"too many":          {known: nil, list: make([]Setting, MaxOptions+1), ok: false},
+		"a switch":          {known: []AgentOption{{ID: "web", Type: OptionBoolean}}, list: []Setting{{"web", "true"}}, ok: true},
+		"a switch, half on": {known: []AgentOption{{ID: "web", Type: OptionBoolean}}, list: []Setting{{"web", "half"}}, ok: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := CheckSettings(c.known, c.list); (err == nil) != c.ok || (err != nil && !Is(err, Unprocessable)) {
+			if err := CheckSettings(c.known, c.list, c.wanted); (err == nil) != c.ok || (err != nil && !Is(err, Unprocessable)) {
 				t.Errorf("answered %v", err)
 			}
 		})

@@ -276,7 +276,9 @@ func (s *State) Needs() Needs {
 		return NeedsDecision
 	case StateBlocked:
 		return NeedsBlocked
-	case StateReady, StateFailed, StateLimitReached:
+	case StateFailed, StateLimitReached, StateStopped:
+		return s.needsAtRest()
+	case StateReady:
 		return NeedsReview
 	case StateRunning: // something adopted hides what else waits
 		switch {
@@ -285,11 +287,25 @@ func (s *State) Needs() Needs {
 		case s.Blocked != nil:
 			return NeedsBlocked
 		}
-	case StateStopped:
-		if s.Turn.Outcome == Interrupted { // nobody asked for it, so somebody must be told
-			return NeedsReview
-		}
 	default:
 	}
 	return NeedsNone
+}
+
+// needsAtRest is Needs where the last turn ended before its work was done. What was
+// asked and waits behind it goes nowhere without its owner.
+func (s *State) needsAtRest() Needs {
+	switch {
+	case s.HoldsMessages():
+		return NeedsBlocked
+	case s.Base == StateStopped && s.Turn.Outcome != Interrupted: // its owner stopped it, and knows
+		return NeedsNone
+	}
+	return NeedsReview
+}
+
+// HoldsMessages reports whether something that was asked is kept back until the owner
+// continues (PRO-5): messages, or what an agent that has forgotten was not told.
+func (s *State) HoldsMessages() bool {
+	return s.Held && (len(s.Admitted) > 0 || s.Forgotten != nil)
 }

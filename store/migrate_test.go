@@ -245,3 +245,33 @@ func TestPostgres_PasswordIsReadAtEachConnect(t *testing.T) {
 		})
 	}
 }
+
+// What is held needs its owner, also in journals from before that counted.
+// proves JRN-4
+func TestMigrate_HeldNeeds(t *testing.T) {
+	t.Parallel()
+	for _, name := range storetest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := storetest.Empty(t, name)
+			s := db.OpenUnchecked(t)
+			owner := storetest.MustUser(t, s).ID
+			storetest.States(t, s, owner)
+			want, err := s.NeedsCount(t.Context(), owner)
+			must(t, err)
+			must(t, s.Close())
+
+			raw := db.SQL(t)
+			db.MustExec(t, raw, "UPDATE session SET needs = 'none' WHERE base IN ('stopped', 'failed', 'limit_reached') AND needs = 'blocked'")
+			script, err := os.ReadFile(filepath.Join("..", "migrations", name, "0012_held_needs.sql"))
+			must(t, err)
+			_, err = raw.ExecContext(t.Context(), string(script))
+			must(t, err)
+
+			got, err := db.Open(t).NeedsCount(t.Context(), owner) // and it is verified at its end
+			if err != nil || want[journal.NeedsBlocked] < 2 || got[journal.NeedsBlocked] != want[journal.NeedsBlocked] {
+				t.Errorf("got %v, want %v, %v", got, want, err)
+			}
+		})
+	}
+}

@@ -106,7 +106,7 @@ func (s *Store) CreateSession(ctx context.Context, owner, key string, n NewSessi
 			return out, false, err
 		}
 	}
-	if err := journal.CheckSettings(nil, n.Settings); err != nil {
+	if err := journal.CheckSettings(nil, n.Settings, nil); err != nil {
 		return out, false, err
 	}
 	if n.Rules == nil {

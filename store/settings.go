@@ -21,7 +21,7 @@ func settingsHash(list []journal.Setting) string {
 // Codes: not_found, conflict (archived), unprocessable (malformed, or the key was
 // used for something else, ADM-4), unavailable.
 func (s *Store) ChooseSettings(ctx context.Context, owner, sessionID, key string, list []journal.Setting) (seq int64, replayed bool, err error) {
-	if err := journal.CheckSettings(nil, list); err != nil {
+	if err := journal.CheckSettings(nil, list, nil); err != nil {
 		return 0, false, err
 	}
 	if err := s.checkKept(owner, NewSession{Settings: list}); err != nil {

@@ -116,6 +116,15 @@ func (c *conn) end() *journal.AgentEnded {
 	return e
 }
 
+// survivors say what of the process could not be ended; "" if there is nothing, or
+// nobody knows.
+func (c *conn) survivors() string {
+	if c.ended == nil || c.ended.Exit == nil || len(c.ended.Exit.Survivors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" It left processes that could not be ended: %v.", c.ended.Exit.Survivors)
+}
+
 // words say how the process ended, for people, and what follows from that.
 func (c *conn) words(follows string) string {
 	e := c.end()

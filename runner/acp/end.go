@@ -262,7 +262,7 @@ func (s *session) loseCall(c *journal.Call) []journal.Draft {
 	switch {
 	case !c.Open():
 	case c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect:
-		out = append(out, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "process", Text: s.conn.words("")}}}))
+		out = append(out, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "process", Text: s.conn.words(s.conn.survivors())}}}))
 	default:
 		out = append(out, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: c.OutputBytes}))
 	}

@@ -98,6 +98,10 @@ func (w *stateMaker) quiet() {
 	r := w.run()
 	w.end(r, journal.Stopped)
 	w.is(journal.StateStopped, r.Session)
+	r = w.run() // with a message that is held
+	MustPrompt(w.t, w.s, w.owner, r.Session, "and then", journal.Queue)
+	w.end(r, journal.Stopped)
+	w.is(journal.StateStopped, r.Session)
 	r = w.run()
 	w.end(r, journal.Completed)
 	w.must(w.s.Archive(w.t.Context(), w.owner, r.Session))

@@ -70,9 +70,29 @@ func (s Session) runningDetail(since int64) Phrase {
 	case s.State.Adopts():
 		return Say(s.adopted(), last)
 	default:
-		return Say(s.turnWords(), "since ", At(since), ".", last)
+		return Say(s.turnWords(), "since ", At(since), ".", s.underWay(), last)
 	}
 }
+
+// underWay says what an agent does besides talking.
+func (s Session) underWay() string {
+	n := 0
+	for _, c := range s.State.Calls {
+		if c.State == journal.CallIsDispatched && s.State.OfAttempt(c) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " A call of the agent’s is under way."
+	}
+	return fmt.Sprintf(" %d calls of the agent’s are under way.", n)
+}
+
+// AgentWorks reports whether an agent is at a message of the session, with calls of its own.
+func (s Session) AgentWorks() bool { return s.agentWorks() }
 
 // leftDetail says of a worker that isn't heard of what it left running under
 // shims. It is short: in a narrow register all of it must stand.

@@ -230,6 +230,8 @@ func Ending(s string) string {
 type AttemptCard struct {
 	ID       string
 	Agent    string
+	Message  string // the beginning of what was sent; "": it isn't at hand
+	Whole    Phrase // where all of it stands
 	Key      string
 	Locked   bool
 	Outcome  string // what was chosen before, after a refusal

@@ -308,6 +308,21 @@ func TestUnknownCallCard_Processes(t *testing.T) {
 			}
 		}
 	}
+	// Of what an agent ran, the agent's process is what was seen; its last words prove nothing.
+	for seen, want := range map[string]string{
+		"The agent's process was ended by SIGKILL.":                                                                      ended,
+		"The agent's process ended with exit code 1. Its last words: so it runs no more.":                                ended,
+		"The agent's process is gone, and nobody saw how it ended. Its last words: 2 of them, and were ended.":           may,
+		"The agent's process was ended by SIGKILL. It left processes that could not be ended: [7]. Its last words: bye.": may,
+	} {
+		call := callOf(t, "make")
+		call.Evidence = []journal.Evidence{{Type: "process", Text: seen}}
+		card := render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "k")))
+		want = "The agent’s process ended while this ran, before a result was recorded. " + want + " It was not run again, and will not be unless you say so."
+		if got := text(card.Find(".card-b > p").First()); got != want || !strings.Contains(text(card.Find("dl dt")), "The agent’s process") {
+			t.Errorf("with %q the card says\n%q, want\n%q", seen, got, want)
+		}
+	}
 	never := callOf(t, "make")
 	never.State, never.Evidence = journal.CallIsUnknown, []journal.Evidence{{Type: journal.EvidenceExitRecord, Text: records[4].text}}
 	if facts := components.CallFacts(never, components.Viewer{}); !slices.ContainsFunc(facts, func(f components.CallFact) bool { return f.Name == "Dispatched" }) {
@@ -315,14 +330,14 @@ func TestUnknownCallCard_Processes(t *testing.T) {
 	}
 	// The words are the runner's: where they change there, they must change here.
 	said := ""
-	for _, file := range []string{"recovery.go", "shims.go", "execution.go"} {
+	for _, file := range []string{"recovery.go", "shims.go", "execution.go", "acp/conn.go"} {
 		source, err := os.ReadFile("../../runner/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		said += string(source)
 	}
-	for _, words := range []string{"was running any more when the execution was recovered.", "so it runs no more.", ", and was ended.", ", and were ended.", "processes that could not be ended", "Nothing of its command ran"} {
+	for _, words := range []string{"was running any more when the execution was recovered.", "so it runs no more.", ", and was ended.", ", and were ended.", "The agent's process was ended by ", " Its last words: ", "processes that could not be ended", "Nothing of its command ran"} {
 		if !strings.Contains(said, words) {
 			t.Errorf("the runner says %q no more", words)
 		}

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -44,10 +45,41 @@ func (c UnknownCard) fate() fate {
 	return f
 }
 
+// ofAgent reports whether the call was lost with its agent's process, of which seen
+// tells. What the process wrote last stands behind that, and proves nothing.
+func (c UnknownCard) ofAgent() bool {
+	return slices.ContainsFunc(c.Call.Evidence, func(e journal.Evidence) bool {
+		return e.Type == "process" && strings.HasPrefix(e.Text, agentsProcess)
+	})
+}
+
+const agentsProcess = "The agent's process "
+
+// lostWords begin the card.
+func (c UnknownCard) lostWords() string {
+	if c.ofAgent() {
+		return "The agent’s process ended while this ran, before a result was recorded."
+	}
+	return "The server lost this call before a result was recorded."
+}
+
+// agentFate: the shim of an agent's process ends what that leaves, and its record
+// says what it couldn't.
+func agentFate(seen string) fate {
+	seen, _, _ = strings.Cut(seen, " Its last words: ")
+	switch {
+	case strings.Contains(seen, "processes that could not be ended"), !strings.HasPrefix(seen, agentsProcess+"was ended") && !strings.HasPrefix(seen, agentsProcess+"ended"):
+		return mayRun
+	}
+	return wasEnded
+}
+
 // The journal has what was seen of a call as a sentence of the runner's. What isn't
 // one of these rules out nothing.
 func processFate(seen string) fate {
 	switch {
+	case strings.HasPrefix(seen, agentsProcess):
+		return agentFate(seen)
 	case strings.HasSuffix(seen, "was running any more when the execution was recovered."), strings.HasSuffix(seen, "so it runs no more."):
 		return isGone
 	case strings.HasSuffix(seen, ", and was ended."), strings.HasSuffix(seen, ", and were ended."):
@@ -81,6 +113,9 @@ func (c UnknownCard) evidenceName(i int) string {
 	case "output":
 		return "Captured output"
 	case "process":
+		if strings.HasPrefix(c.Call.Evidence[i].Text, agentsProcess) {
+			return "The agent’s process"
+		}
 		for _, later := range c.Call.Evidence[i+1:] {
 			if later.Type == "process" || later.Type == journal.EvidenceExitRecord {
 				return "Its processes, as seen before"

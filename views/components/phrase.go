@@ -83,19 +83,19 @@ func (p Phrase) String() string {
 
 // Text draws text of any origin: escaped, with acting characters made visible.
 func Text(s string) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		return writeText(w, s)
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return writeText(w, maskText(ctx, s))
 	})
 }
 
 // Pre draws text inside pre or textarea. A parser drops the first newline
 // there, so one is put before it.
 func Pre(s string) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
-		return writeText(w, s)
+		return writeText(w, maskText(ctx, s))
 	})
 }
 
@@ -123,8 +123,9 @@ func writeText(w io.Writer, s string) error {
 
 // Sentence draws a phrase.
 func Sentence(p Phrase, now int64) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		for _, word := range p {
+			word.Text = maskText(ctx, word.Text)
 			if err := word.write(w, now); err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package components
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"holdfast/journal"
@@ -144,7 +143,7 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 		}
 		return Say("Nothing is running. Since ", At(since), ", ", Age(since), ".")
 	case journal.StateBlocked:
-		return Say(st.Blocked.Detail, " Nothing is running.")
+		return Say(Brief(st.Blocked.Detail), " Nothing is running.")
 	case journal.StateStopping:
 		return s.stoppingDetail()
 	case journal.StateUnconfirmed:
@@ -214,7 +213,7 @@ func (s Session) endedDetail(state journal.ExecutionState) Phrase {
 	case journal.StateLimitReached:
 		p = Say(limitValue(t.Limit, s.State.TurnLimits())+" at ", At(t.EndedAt), ". Work up to ", EntryLink(t.EndedSeq), " is kept.")
 	case journal.StateFailed:
-		p = Say(strings.TrimRight(orElse(t.Reason, "The turn failed"), ". "), ". See ", EntryLink(t.EndedSeq), ".")
+		p = Say(Brief(orElse(t.Reason, "The turn failed.")), " See ", EntryLink(t.EndedSeq), ".")
 	default:
 		p = Say(p, stopReason(t), ".")
 	}
@@ -273,7 +272,32 @@ func blockedWords(b *journal.BlockInfo) string {
 }
 
 // Missing says what a session waits for that needs its owner so; also beside what still runs.
-func (s Session) Missing() string { return blockedWords(s.State.Blocked) }
+func (s Session) Missing() string {
+	if s.State.Blocked == nil {
+		return "Waiting for you to continue"
+	}
+	return blockedWords(s.State.Blocked)
+}
+
+// MissingDetail says more of it.
+func (s Session) MissingDetail() string {
+	switch {
+	case s.State.Blocked != nil:
+		return s.State.Blocked.Detail
+	case s.Anewable():
+		return "The agent has forgotten the conversation; what was asked is kept."
+	}
+	n := len(s.State.Admitted)
+	return Plural(n, "message") + areHeld(n)
+}
+
+// MissingAction names what leads to where it is answered.
+func (s Session) MissingAction() string {
+	if s.State.Blocked == nil {
+		return "See how it goes on"
+	}
+	return "See what is missing"
+}
 
 func limitNoun(limit string) string {
 	switch limit {
@@ -338,18 +362,28 @@ func (s Session) NeedsYou() Reading {
 	if s.State.Adopts() && (needs == journal.NeedsDecision || needs == journal.NeedsBlocked) { // its base is since when that runs
 		r.Detail = Say("No time limit.")
 	}
-	if s.unfinished() {
-		r.Words, r.Icon, r.Tone, r.Href = "1 to continue", "rev", ToneRev, "#needs"
+	switch {
+	case !s.unfinished():
+	case needs == journal.NeedsBlocked:
+		r.Words, r.Icon, r.Tone, r.Href = "1 to continue", "ask", ToneAsk, "#needs"
+		r.Detail = Say("The turn is not finished.")
+	case needs == journal.NeedsReview:
+		r.Words, r.Href, r.Detail = "To look at", "#needs", Say("The turn is not finished.")
+	default:
 		r.Detail = Say("The turn is not finished.")
 	}
 	return r
 }
 
 // unfinished reports whether the last turn ended before its work was done, so
-// that there is nothing to review, but something to continue.
+// that there is nothing to review, but something that can be continued.
 func (s Session) unfinished() bool {
-	needs := s.State.Needs()
-	return s.State.Held && s.Continuable() && (needs == journal.NeedsReview || needs == journal.NeedsNone)
+	switch s.State.Base {
+	case journal.StateStopped, journal.StateFailed, journal.StateLimitReached:
+		return s.State.Held && s.Continuable()
+	default:
+		return false
+	}
 }
 
 // TitlePrefix puts before a page's title what the session needs (ux §4.5).
@@ -360,10 +394,13 @@ func (s Session) TitlePrefix() string {
 	case journal.NeedsDecision:
 		return fmt.Sprintf("(%d) Decision needed: ", len(s.State.Pending))
 	case journal.NeedsBlocked:
+		if s.unfinished() {
+			return "To continue: "
+		}
 		return "Something is missing: "
 	case journal.NeedsReview:
 		if s.unfinished() {
-			return "To continue: "
+			return "To look at: "
 		}
 		return "Ready for review: "
 	default:

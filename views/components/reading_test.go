@@ -75,8 +75,12 @@ func allowedPair(s journal.ExecutionState, n journal.Needs) bool {
 		return n == journal.NeedsBlocked
 	case journal.StateUncertain:
 		return n == journal.NeedsReconcile
-	case journal.StateReady, journal.StateStopped, journal.StateFailed, journal.StateLimitReached:
-		return n == journal.NeedsReview || n == journal.NeedsNone
+	case journal.StateReady:
+		return n == journal.NeedsReview
+	case journal.StateFailed, journal.StateLimitReached:
+		return n == journal.NeedsReview || n == journal.NeedsBlocked // what is held waits for its owner
+	case journal.StateStopped:
+		return n == journal.NeedsReview || n == journal.NeedsNone || n == journal.NeedsBlocked
 	case journal.StateRunning:
 		return n == journal.NeedsNone || n == journal.NeedsDecision || n == journal.NeedsBlocked // beside what outlived its server
 	default:
@@ -89,7 +93,7 @@ func TestSession_Groups(t *testing.T) {
 	want := map[string]components.Group{
 		"idle": components.GroupEarlier, "queued": components.GroupRunning, "running": components.GroupRunning, "waiting": components.GroupNeeds,
 		"running and asking": components.GroupNeeds, "blocked": components.GroupNeeds, "uncertain": components.GroupNeeds, "unconfirmed": components.GroupRunning,
-		"stopped": components.GroupEarlier, "stopping": components.GroupRunning, "retrying": components.GroupRunning, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
+		"stopped": components.GroupNeeds, "rejected": components.GroupEarlier, "forgotten": components.GroupNeeds, "stopping": components.GroupRunning, "retrying": components.GroupRunning, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
 	}
 	rows := readings(t)
 	for name, group := range want {
@@ -129,28 +133,32 @@ func TestSession_ArchiveWaitsForMessages(t *testing.T) {
 func TestSession_TitlePrefix(t *testing.T) {
 	t.Parallel()
 	rows := readings(t)
-	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "failed": "To continue: ", "stopped": "", "running": "", "blocked": "Something is missing: ", "adopted and blocked": "Something is missing: "} {
+	for name, want := range map[string]string{"uncertain": "(1) To reconcile: ", "waiting": "(1) Decision needed: ", "ready": "Ready for review: ", "failed": "To look at: ", "stopped": "To continue: ", "rejected": "", "forgotten": "To continue: ", "running": "", "blocked": "Something is missing: ", "adopted and blocked": "Something is missing: "} {
 		if got := rows[name].Session.TitlePrefix(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }
 
-// What can be continued is never said to be finished, nor that nobody is needed (ux §4.4).
+// What can be continued is never said to be finished. That it waits for its owner
+// says the register of what stands under "Needs you", and of nothing else (ux §4.4).
 func TestSession_UnfinishedIsToContinue(t *testing.T) {
 	t.Parallel()
 	rows := readings(t)
-	for name, unfinished := range map[string]bool{"failed": true, "limit": true, "interrupted": true, "stopped": true, "ready": false, "idle": false, "running": false} {
+	for name, unfinished := range map[string]bool{"failed": true, "limit": true, "interrupted": true, "stopped": true, "rejected": true, "forgotten": true, "ready": false, "idle": false, "running": false} {
 		s := rows[name].Session
 		doc := render(t, components.Register(s))
 		needs := text(doc.Find(`[data-testid="reading-needs-you"]`))
-		if got := strings.Contains(needs, "1 to continue") && strings.Contains(needs, "The turn is not finished."); got != unfinished {
+		if got := strings.Contains(needs, "The turn is not finished."); got != unfinished {
 			t.Errorf("%s: the strip says %q", name, needs)
+		}
+		if got, want := strings.Contains(needs, "1 to continue"), s.Group() == components.GroupNeeds; got != want {
+			t.Errorf("%s is under %q, and the strip says %q", name, s.Group(), needs)
 		}
 		if s.Continuable() && (strings.Contains(needs, "You can leave") || strings.Contains(needs, "Ready for review")) {
 			t.Errorf("%s: the strip says %q above a form to continue", name, needs)
 		}
-		if got := strings.Contains(s.RowDetail().String(), "the turn is not finished"); got != unfinished {
+		if got := strings.Contains(s.RowDetail().String(), "not finished") || strings.Contains(s.RowDetail().String(), "1 to continue"); got != unfinished {
 			t.Errorf("%s: the row says %q", name, s.RowDetail())
 		}
 	}
@@ -187,5 +195,18 @@ func TestNeedsYou_FullDisk(t *testing.T) {
 		if got := s.NeedsYou().Detail.String(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
+	}
+}
+
+// The register has room for what is short: all of a reason stands at its entry.
+func TestRegister_IsBrief(t *testing.T) {
+	t.Parallel()
+	s := readings(t)["failed"].Session
+	turn := *s.State.Turn
+	turn.Reason = `The agent has no memory of it: Resource not found ({"uri":"7b68"}). Nothing was sent, and the journal has all of it. A new conversation with the agent can take its place here.`
+	s.State.Turn = &turn
+	got := text(render(t, components.Register(s)).Find(`[data-testid="reading-execution"]`))
+	if !strings.Contains(got, "Resource not found… See entry") || strings.ContainsAny(got, "{}") || strings.Contains(got, "new conversation") {
+		t.Errorf("the register says %q", got)
 	}
 }

@@ -1,6 +1,9 @@
 package components
 
 import (
+	"context"
+	"io"
+
 	"github.com/a-h/templ"
 	"github.com/microcosm-cc/bluemonday"
 )
@@ -17,8 +20,12 @@ func clean(policy *bluemonday.Policy, markup string) SafeHTML {
 // Empty reports whether there is nothing to draw.
 func (h SafeHTML) Empty() bool { return h.html == "" }
 
-// Component draws the markup as it stands.
-func (h SafeHTML) Component() templ.Component { return templ.Raw(h.html) }
+// Component draws the markup as it stands, without what the context masks.
+func (h SafeHTML) Component() templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return templ.Raw(maskMarkup(ctx, h.html)).Render(ctx, w)
+	})
+}
 
 // Pre draws it inside pre. A parser drops the first newline there, so one is put
 // before it.

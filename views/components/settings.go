@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/a-h/templ"
 
@@ -103,6 +104,7 @@ type SettingField struct {
 	Withdraw    string // that takes a wish back; "": there is none
 	Choices     []journal.AgentChoice
 	Chosen      string // as the form sends it
+	Mode        bool   // of the agent, which may let it act without asking
 }
 
 // What a field of a setting sends, besides nothing: a value, or a wish taken back.
@@ -111,12 +113,17 @@ const (
 	asAgentHasIt = "-"
 )
 
-// ReadSetting reads what a field of a setting has sent; false: it changes nothing.
-func ReadSetting(sent string) (value string, changes bool) {
-	if value, ok := strings.CutPrefix(sent, chosenPrefix); ok && value != "" {
-		return value, true
+// ReadSetting reads what a field of a setting has sent. changes false: it changes
+// nothing; ok false: no field sends this.
+func ReadSetting(sent string) (value string, changes, ok bool) {
+	value, chosen := strings.CutPrefix(sent, chosenPrefix)
+	switch {
+	case chosen && value != "":
+		return value, true, true
+	case sent == asAgentHasIt:
+		return "", true, true
 	}
-	return "", sent == asAgentHasIt
+	return "", false, sent == ""
 }
 
 // settingGroup are choices that stand together.
@@ -140,6 +147,9 @@ func (f SettingField) groups() []settingGroup {
 // choice is what a value is called, with what it means if that is short.
 func (f SettingField) choice(c journal.AgentChoice) string {
 	name := Line(c.Name, 80)
+	if f.Mode && actsUnasked(c.Value, c.Name) {
+		name += " (acts without asking)"
+	}
 	if c.Description != "" && c.Description != c.Name {
 		name += ": " + Line(c.Description, 80)
 	}
@@ -163,13 +173,65 @@ func NewSettingField(id, name, leave string, o *journal.AgentOption) SettingFiel
 	if o.Type == journal.OptionBoolean {
 		f.Choices = []journal.AgentChoice{{Value: "true", Name: "on"}, {Value: "false", Name: "off"}}
 	}
-	if o.Category == journal.OptionMode {
+	if isMode(o.Category, o.Source) {
+		f.Mode = true
+		if f.Hint != "" && !strings.HasSuffix(f.Hint, ".") {
+			f.Hint += "."
+		}
 		f.Hint = strings.TrimSpace(f.Hint + " Some modes let the agent act without asking, whatever the permissions of the session are.")
 	}
 	if o.More > 0 {
 		f.Hint = strings.TrimSpace(f.Hint + " " + Plural(o.More, "more value") + " can’t be listed here; a program can name them.")
 	}
 	return f
+}
+
+func isMode(category string, source journal.OptionSource) bool {
+	return category == journal.OptionMode || source == journal.OptionByMode
+}
+
+// unaskedNames are what modes are called in which agents act without asking for it, in
+// small letters without anything else.
+var unaskedNames = []string{"bypass", "yolo", "fullaccess", "dontask", "neverask", "acceptedit", "auto"}
+
+// actsUnasked reports whether a mode is known by its id or its name to let the agent
+// act without asking, so that nobody is asked whatever the permissions say.
+func actsUnasked(id, name string) bool {
+	letters := func(r rune) rune {
+		if r = unicode.ToLower(r); unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}
+	said := strings.Map(letters, id) + " " + strings.Map(letters, name)
+	return slices.ContainsFunc(unaskedNames, func(known string) bool { return strings.Contains(said, known) })
+}
+
+// ActsUnasked reports whether the agent of the session is in such a mode, or will be
+// from the next message on.
+func (s Session) ActsUnasked() bool {
+	for i := range s.State.Options {
+		o := &s.State.Options[i]
+		if v, _ := s.State.Wants(o.ID); isMode(o.Category, o.Source) && (actsUnasked(o.Current, o.Label) || actsUnasked(v, "")) {
+			return true
+		}
+	}
+	v, _ := s.State.Wants(journal.OptionMode)
+	return actsUnasked(v, "")
+}
+
+// settingName is what a setting is called that the agent hasn't named.
+func settingName(id string) string {
+	return UpperFirst(Line(strings.ReplaceAll(id, "_", " "), 60))
+}
+
+// UnnamedSetting is a setting that is wanted, and that the agent hasn't offered so far.
+func UnnamedSetting(id string) *journal.AgentOption {
+	o := &journal.AgentOption{ID: id, Name: settingName(id), Description: "The agent hasn’t offered this setting."}
+	if id == journal.OptionMode {
+		o.Category = journal.OptionMode
+	}
+	return o
 }
 
 type settingFact struct{ name, now, next string }
@@ -181,7 +243,7 @@ func settingFacts(s Session) []settingFact {
 		o := &s.State.Options[i]
 		f := settingFact{name: Line(o.Name, 60), now: Line(o.Label, 80)}
 		if f.now == "" {
-			f.now = "not told"
+			f.now = "not told yet"
 		}
 		if v, wanted := s.State.Wants(o.ID); wanted && v != o.Current {
 			f.next = Line(v, 80)
@@ -190,10 +252,20 @@ func settingFacts(s Session) []settingFact {
 	}
 	for _, w := range s.State.Wanted {
 		if s.State.Option(w.ID) == nil {
-			out = append(out, settingFact{Line(w.ID, 60), "not told", Line(w.Value, 80)})
+			out = append(out, settingFact{settingName(w.ID), "not told yet", Line(w.Value, 80)})
 		}
 	}
 	return out
+}
+
+// WantedFrom says from when on what is wanted counts.
+func (s Session) WantedFrom() string {
+	st := &s.State
+	starts := st.Process == nil || !st.Process.Opened
+	if st.TurnOpen() && starts && len(st.UnknownAttempts) == 0 { // its message hasn't been sent
+		return "For this message: "
+	}
+	return "From the next message on: "
 }
 
 // HasSettings reports whether the session's agent can be set, as far as is known.
@@ -205,14 +277,14 @@ func (s Session) HasUsage() bool { return len(usageFacts(s)) > 0 }
 func usageFacts(s Session) []settingFact {
 	var out []settingFact
 	u, l := s.State.Usage, s.State.TurnLimits()
-	if u.InputTokens+u.OutputTokens > 0 {
-		out = append(out, settingFact{name: "Tokens", now: fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)})
+	if u.InputTokens > 0 || u.OutputTokens > 0 {
+		out = append(out, settingFact{name: "Tokens", now: fmt.Sprintf("%d in, %d out", max(u.InputTokens, 0), max(u.OutputTokens, 0))})
 	}
 	if c := s.State.Context; c != nil {
 		out = append(out, settingFact{name: "Context", now: contextWords(c)})
 	}
 	if u.CostUSD > 0 || s.State.Cost != nil {
-		cost := "$" + dollars(u.CostUSD)
+		cost := "$" + dollars(max(u.CostUSD, 0))
 		if l.CostUSD > 0 {
 			cost += " of $" + dollars(l.CostUSD) + " limit"
 		}
@@ -229,19 +301,39 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("%.2f", usd)
 }
 
-// contextWords say how full the agent's context is.
+// contextWords say how full the agent's context is, as the agent tells.
 func contextWords(c *journal.ContextUse) string {
+	used, size := max(c.Used, 0), max(c.Size, 0)
+	if size == 0 {
+		n, unit := tokenCount(used)
+		if unit == "" {
+			return Plural(int(used), "token")
+		}
+		return n + unit + " tokens"
+	}
+	n, unit := tokenCount(used)
+	of, ofUnit := tokenCount(size)
 	switch {
-	case c.Size == 0:
-		return Plural(int(c.Used), "token")
-	case c.Size < 1000:
-		return fmt.Sprintf("%d of %d tokens", c.Used, c.Size)
+	case unit == ofUnit, used == 0:
+		unit = ""
+	case unit == "":
+		n, unit = "less than 1", " thousand"
 	}
-	used := fmt.Sprint((c.Used + 500) / 1000)
-	if c.Used > 0 && c.Used < 500 {
-		used = "less than 1"
+	return n + unit + " of " + of + ofUnit + " tokens"
+}
+
+// tokenCount is a count as people read it, and its unit.
+func tokenCount(n int64) (count, unit string) {
+	const thousand, million = 1000, 1000 * 1000
+	switch {
+	case n < thousand:
+		return fmt.Sprint(n), ""
+	case n < million-thousand/2:
+		return fmt.Sprint((n + thousand/2) / thousand), " thousand"
+	case n < million*million:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/million), ".0"), " million"
 	}
-	return fmt.Sprintf("%s of %d thousand tokens", used, (c.Size+500)/1000)
+	return "more than a million", " million"
 }
 
 // CommandList are the commands that an agent takes.

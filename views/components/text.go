@@ -84,6 +84,38 @@ func Line(s string, n int) string {
 	return journal.Cut(strings.Join(strings.Fields(s), " "), n)
 }
 
+// briefMax bounds what stands of a reason where there is little room, in bytes.
+const briefMax = 120
+
+// Brief is the first sentence of a reason, without the data of a machine that may be
+// in it. What is left out of the sentence is seen to be; all of it stands elsewhere.
+func Brief(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	for i, r := range s {
+		if strings.ContainsRune(".!?", r) && (i+1 == len(s) || s[i+1] == ' ') {
+			s = s[:i+1]
+			break
+		}
+	}
+	cut := strings.IndexByte(s, '{')
+	if cut < 0 && len(s) > briefMax {
+		cut = strings.LastIndexByte(s[:briefMax], ' ')
+		if colon := strings.LastIndex(s[:briefMax], ": "); colon > briefMax/3 {
+			cut = colon
+		}
+		if cut < briefMax/3 {
+			return journal.Cut(s, briefMax)
+		}
+	}
+	if cut >= 0 {
+		return journal.Cut(strings.TrimRight(s[:cut], " :,;({[."), briefMax) + "…"
+	}
+	if s != "" && !strings.HasSuffix(s, "!") && !strings.HasSuffix(s, "?") {
+		s = strings.TrimRight(s, ".") + "."
+	}
+	return s
+}
+
 var colours = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
 // Uncoloured takes the colours out of a command's output.

@@ -124,3 +124,24 @@ func TestOrdinal(t *testing.T) {
 		}
 	}
 }
+
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("very ", 40)
+	for in, want := range map[string]string{
+		"":                            "",
+		"The step “test” failed.":     "The step “test” failed.",
+		"It failed":                   "It failed.",
+		"It failed. See v1.2. Go on.": "It failed.",
+		"Version 1.2 is wrong..":      "Version 1.2 is wrong.",
+		"What now? Nothing.":          "What now?",
+		`The agent has no memory of this conversation any more: Resource not found: 7b68 ({"uri":"7b68"}). Nothing was sent.`: "The agent has no memory of this conversation any more: Resource not found: 7b68…",
+		"It refused the whole of the conversation that was sent: " + long + "end.":                                            "It refused the whole of the conversation that was sent…",
+		long:                     strings.TrimSpace(strings.Repeat("very ", 24)) + "…",
+		strings.Repeat("x", 200): strings.Repeat("x", 120) + "…",
+	} {
+		if got := components.Brief(in); got != want {
+			t.Errorf("%q is brief as %q, want %q", in, got, want)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func unknownCards() Section {
 
 func attemptCards() Section {
 	return Section{ID: "attempt", Title: "Unknown outcome of a message to an agent", Examples: []Example{
-		draw("as it arrives", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key"}),
+		draw("as it arrives", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key", Message: "Make the totals right", Whole: components.Say(components.EntryLink(4))}),
 		draw("nothing was chosen", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key", Problem: "Choose what shall become of it, then record it", Field: "outcome", Evidence: "The bill says nothing."}),
 		draw("locked", components.UnknownAttemptCard, components.AttemptCard{ID: "att_1", Agent: "opencode", Key: "key", Locked: true}),
 	}}

@@ -38,7 +38,10 @@ func settings() Section {
 	facts("with a limit", limited)
 	opened := fixtures.Prompted().Set().Add(journal.Server(), &journal.AgentOpened{ProcessID: "prc_1"}, &journal.AgentUsage{Used: 300, Size: 200_000}).Session()
 	facts("a new process has told nothing yet", opened)
+	unasked := fixtures.Prompted().Set().Session()
+	unasked.State.Wanted = []journal.Setting{{ID: journal.OptionMode, Value: "bypassPermissions"}}
 	s.Examples = append(s.Examples,
+		draw("a mode that asks for nothing", components.Unasked, unasked),
 		draw("commands", components.AgentCommandList, components.CommandList{Commands: fixtures.AgentCommands()}),
 		draw("more than are kept", components.AgentCommandList, components.CommandList{Commands: fixtures.AgentCommands()[:1], More: 30}))
 	return s

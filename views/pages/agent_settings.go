@@ -41,7 +41,7 @@ func (p AgentSettings) Fields() []components.SettingField {
 	}
 	for _, w := range p.S.State.Wanted {
 		if journal.OptionByID(p.Options, w.ID) == nil {
-			add(&journal.AgentOption{ID: w.ID, Name: w.ID, Description: "The agent hasn’t offered this setting."})
+			add(components.UnnamedSetting(w.ID))
 		}
 	}
 	return out

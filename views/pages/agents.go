@@ -26,7 +26,8 @@ type Agent struct {
 
 	Elsewhere bool // another server offers it
 
-	LookedAt int64 // when the viewer's last look at it ended; 0: there was none
+	LookedAt int64  // when the viewer's last look at it ended; 0: there was none
+	Found    string // what it came to
 }
 
 // Path is the page of the agent.
@@ -85,6 +86,23 @@ func (l AgentLook) Says() string {
 		return fmt.Sprintf("Nothing is wrong; %d of %s to be minded", mind, components.Plural(len(l.Findings), "finding"))
 	}
 	return "All is well, in " + components.Plural(len(l.Findings), "finding")
+}
+
+// Result is Says in a few words.
+func (l AgentLook) Result() string {
+	count := map[string]int{}
+	for _, f := range l.Findings {
+		count[f.Health]++
+	}
+	switch {
+	case l.Failed != "":
+		return "it failed"
+	case count["wrong"] > 0:
+		return fmt.Sprintf("%d wrong", count["wrong"])
+	case count["warning"] > 0:
+		return fmt.Sprintf("%d ok, %d to be minded", count["ok"], count["warning"])
+	}
+	return fmt.Sprintf("%d ok", len(l.Findings))
 }
 
 // AgentFinding is one thing that a look has found.

@@ -13,6 +13,28 @@ type Running struct {
 	Items  []RunningCommand
 	More   bool // there are more than what is shown
 	Others int  // how many run for other people
+
+	Agents []components.Session // in which agents work, with commands of their own; at most a page of them
+}
+
+// AgentsSay tells of the agents that work: what they run is in their own processes.
+func (p Running) AgentsSay() components.Phrase {
+	n := len(p.Agents)
+	if n == 0 {
+		return components.Say("Agents run theirs in processes of their own: none works just now.")
+	}
+	verb := " work now: "
+	if n == 1 {
+		verb = " works now: "
+	}
+	says := components.Say("Agents run theirs in processes of their own, which go on, too: " + components.Plural(n, "agent") + verb)
+	for i, s := range p.Agents {
+		if i > 0 {
+			says = components.Say(says, ", ")
+		}
+		says = components.Say(says, components.Link(s.Path(), s.Title()))
+	}
+	return components.Say(says, ".")
 }
 
 // RunningCommand is one of them.
@@ -57,7 +79,7 @@ func (r RunningCommand) alone(why string) components.Phrase {
 // Says tells in a sentence what is on the page.
 func (p Running) Says() string {
 	n := len(p.Items)
-	says := "None of your commands runs just now"
+	says := "None of your runbooks’ commands runs just now"
 	switch {
 	case p.More:
 		says = "More than " + components.Plural(n, "command") + " run; these are the first of them"
