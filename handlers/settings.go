@@ -10,7 +10,7 @@ import (
 
 // checkSettings refuses what an agent surely doesn't offer; of one that has offered
 // an owner nothing so far anything is taken. Code: unprocessable.
-func (s *Server) checkSettings(ctx context.Context, ownerID, agent string, list, wanted []journal.Setting) error {
+func (s *Server) checkSettings(ctx context.Context, ownerID, agent string, list []journal.Setting, wanted []journal.Wish) error {
 	if len(list) == 0 {
 		return nil
 	}

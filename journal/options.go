@@ -202,7 +202,7 @@ func BoundCommands(list []AgentCommand) (kept []AgentCommand, more int) {
 // whose offers are known and don't have them. known nil: nothing is known of it.
 // A wish can be taken back whatever is offered by now: wanted are those that there are.
 // Code: unprocessable.
-func CheckSettings(known []AgentOption, list, wanted []Setting) error {
+func CheckSettings(known []AgentOption, list []Setting, wanted []Wish) error {
 	if len(list) > MaxOptions {
 		return badSetting("At most %d settings are taken.", MaxOptions)
 	}
@@ -215,7 +215,7 @@ func CheckSettings(known []AgentOption, list, wanted []Setting) error {
 			return badSetting("The setting %q is named twice.", s.ID)
 		}
 		seen[s.ID] = true
-		isWanted := slices.ContainsFunc(wanted, func(w Setting) bool { return w.ID == s.ID })
+		isWanted := slices.ContainsFunc(wanted, func(w Wish) bool { return w.ID == s.ID })
 		if known == nil || (s.Value == "" && isWanted) {
 			continue
 		}

@@ -39,7 +39,7 @@ func settings() Section {
 	opened := fixtures.Prompted().Set().Add(journal.Server(), &journal.AgentOpened{ProcessID: "prc_1"}, &journal.AgentUsage{Used: 300, Size: 200_000}).Session()
 	facts("a new process has told nothing yet", opened)
 	unasked := fixtures.Prompted().Set().Session()
-	unasked.State.Wanted = []journal.Setting{{ID: journal.OptionMode, Value: "bypassPermissions"}}
+	unasked.State.Wanted = []journal.Wish{{Setting: journal.Setting{ID: journal.OptionMode, Value: "bypassPermissions"}}}
 	s.Examples = append(s.Examples,
 		draw("a mode that asks for nothing", components.Unasked, unasked),
 		draw("commands", components.AgentCommandList, components.CommandList{Commands: fixtures.AgentCommands()}),
