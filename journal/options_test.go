@@ -185,13 +185,13 @@ func TestCheckSettings(t *testing.T) {
 		list  []Setting
 		ok    bool
 
-		wanted []Setting
+		wanted []Wish
 	}{
 		"none":              {known: known, list: nil, ok: true},
 		"offered":           {known: known, list: []Setting{{"mode", "plan"}}, ok: true},
 		"not offered":       {known: known, list: []Setting{{"mode", "fly"}}, ok: false},
 		"no such setting":   {known: known, list: []Setting{{"colour", "red"}}, ok: false},
-		"taken back":        {known: known, list: []Setting{{"colour", ""}}, ok: true, wanted: []Setting{{"colour", "red"}}},
+		"taken back":        {known: known, list: []Setting{{"colour", ""}}, ok: true, wanted: []Wish{{Setting: Setting{"colour", "red"}}}},
 		"never wanted":      {known: known, list: []Setting{{"colour", ""}}, ok: false},
 		"as it has it":      {known: known, list: []Setting{{"mode", ""}}, ok: true},
 		"perhaps left out":  {known: known, list: []Setting{{"model", "b"}}, ok: true},

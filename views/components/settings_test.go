@@ -20,9 +20,9 @@ func TestSession_ActsUnasked(t *testing.T) {
 		is.State.Options = []journal.OptionNow{{ID: "m", Name: "Mode", Category: journal.OptionMode, Current: mode[0], Label: mode[1]}}
 		will := readings(t)["running"].Session
 		will.State.Options = []journal.OptionNow{{ID: "m", Name: "Mode", Source: journal.OptionByMode, Current: "default", Label: "Default"}}
-		will.State.Wanted = []journal.Setting{{ID: "m", Value: mode[0]}}
+		will.State.Wanted = []journal.Wish{{Setting: journal.Setting{ID: "m", Value: mode[0]}}}
 		fresh := readings(t)["running"].Session
-		fresh.State.Wanted = []journal.Setting{{ID: "mode", Value: mode[0]}}
+		fresh.State.Wanted = []journal.Wish{{Setting: journal.Setting{ID: "mode", Value: mode[0]}}}
 		for i, s := range []components.Session{is, will, fresh} {
 			if i > 0 && (mode[0] == "x" || mode[0] == "m") { // only its name says so
 				continue
@@ -78,7 +78,7 @@ func TestUsage_Bounded(t *testing.T) {
 func TestSettingFacts_WhileStarting(t *testing.T) {
 	t.Parallel()
 	s := readings(t)["starting"].Session
-	s.State.Wanted = []journal.Setting{{ID: "mode", Value: "plan"}, {ID: "thought_level", Value: "high"}}
+	s.State.Wanted = []journal.Wish{{Setting: journal.Setting{ID: "mode", Value: "plan"}}, {Setting: journal.Setting{ID: "thought_level", Value: "high"}}}
 	got := text(render(t, components.SettingFacts(s)).Selection)
 	if strings.Contains(got, "From the next message") || !strings.Contains(got, "For this message: plan") || !strings.Contains(got, "Mode") || !strings.Contains(got, "Thought level") {
 		t.Errorf("the facts are %q", got)
