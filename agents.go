@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -157,16 +158,24 @@ func (sv *server) lookAt(ctx context.Context, name, ownerID string) ([]store.Fin
 		return nil, err
 	}
 	found, p, err := checkAgent(ctx, sv.offered[i].Agent, given.Env...)
-	if err == nil && p.SessionID != "" { // so that a new session can be set from the start
-		version := ""
-		if p.Init.AgentInfo != nil {
-			version = p.Init.AgentInfo.Version
-		}
-		err = sv.store.SaveAgentOffers(ctx, ownerID, name, version, p.Offers())
+	if p.SessionID != "" {
+		sv.keepOffers(ctx, name, ownerID, p)
 	}
 	clean := journal.NewCleaner(slices.Concat(sv.secrets, given.Secrets))
 	for i := range found {
 		found[i].Found, found[i].Do = clean.Text(found[i].Found), clean.Text(found[i].Do)
 	}
 	return found, err
+}
+
+// keepOffers keeps what an agent offered when it was looked at, so that a new session can
+// be set from the start. What was found stands without it, too.
+func (sv *server) keepOffers(ctx context.Context, name, ownerID string, p acp.Probe) {
+	version := ""
+	if i := p.Init.AgentInfo; i != nil {
+		version = strings.TrimSpace(i.Name + " " + i.Version)
+	}
+	if err := sv.store.SaveAgentOffers(ctx, ownerID, name, version, p.Offers()); err != nil {
+		sv.log.Warn("keep what an agent offers", slog.String("agent", name), slog.Any("error", err))
+	}
 }

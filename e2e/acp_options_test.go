@@ -143,6 +143,35 @@ func TestACP_OffersAreKept(t *testing.T) {
 	})
 }
 
+// What an agent offered when it was looked at is offered for a new session, before any
+// session of it has begun.
+// proves OWN-1
+func TestACP_ALookKeepsItsOffers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		f := w.fake("fake", `{`+offering+`}`)
+		s := w.serve(flags(quick...), agents(f))
+		b := w.signedIn(s)
+		b.visit("/settings/agents/fake")
+		b.submit("/settings/agents/fake/probe", nil)
+		s.untilOffered("fake", 3)
+		f.want(map[string]int{"session/prompt": 0})
+		b.visit("/sessions/new")
+		if b.doc.Find(`select[name^="set:fake:"]`).Length() != 3 {
+			t.Errorf("a new session can't be set: %s", tail(b.text, 2000))
+		}
+	})
+}
+
+// untilOffered waits until an agent is known to offer so many settings.
+func (s *server) untilOffered(agent string, n int) {
+	s.w.t.Helper()
+	eventually(s.w.t, agent+" has told what it offers", func() bool {
+		all := decode[items[offeredAgent]](s.w.t, s.get("/api/v1/agents").want(s.w.t, http.StatusOK)).Items
+		return slices.ContainsFunc(all, func(a offeredAgent) bool { return a.Name == agent && len(a.Options) == n })
+	})
+}
+
 // An agent that doesn't take what is wanted of it isn't prompted; nothing is lost,
 // and a person chooses something else.
 // proves CAL-7 PRO-6

@@ -8,7 +8,8 @@ import (
 	"holdfast/journal"
 )
 
-// AgentOffers are what an agent offered to be set when it last opened a new session.
+// AgentOffers are what an agent offered to be set when it last opened a new
+// session, or was looked at.
 type AgentOffers struct {
 	Agent   string
 	Version string // as it says itself; "": it doesn't
