@@ -52,7 +52,10 @@ var attemptMoves = map[Kind]struct {
 // state that the event leaves (CAL-8).
 func (a *Attempt) Apply(ev *Event, body Body) error {
 	if r, ok := body.(*AttemptResolved); ok {
-		if a.State != AttemptIsUnknown || a.Resolution != "" {
+		if a.Resolution != "" {
+			return Errorf(Conflict, "This message was already answered with %s; the journal says by whom and when. Your answer was not recorded.", a.Resolution).Typed("already-resolved").With("state", a.State)
+		}
+		if a.State != AttemptIsUnknown {
 			return Errorf(Conflict, "This attempt is not waiting for a verdict: it is %s.", a.State).With("state", a.State)
 		}
 		a.Resolution = r.Outcome

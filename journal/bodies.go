@@ -28,6 +28,7 @@ const (
 	KindAttemptResolved     Kind = "attempt.resolved"
 	KindCallProposed        Kind = "call.proposed"
 	KindCallDescribed       Kind = "call.described"
+	KindCallContradicted    Kind = "call.contradicted"
 	KindCallDispatched      Kind = "call.dispatched"
 	KindCallAdopted         Kind = "call.adopted"
 	KindCallOutput          Kind = "call.output"
@@ -45,6 +46,7 @@ const (
 	KindAgentOpened         Kind = "agent.opened"
 	KindAgentForgotten      Kind = "agent.forgotten"
 	KindAgentEnded          Kind = "agent.ended"
+	KindAgentLost           Kind = "agent.lost"
 	KindAgentEvent          Kind = "agent.event"
 	KindAgentOptions        Kind = "agent.options"
 	KindAgentSetting        Kind = "agent.setting"
@@ -78,6 +80,7 @@ var bodies = map[Kind]func() Body{
 	KindAttemptResolved:     func() Body { return new(AttemptResolved) },
 	KindCallProposed:        func() Body { return new(CallProposed) },
 	KindCallDescribed:       func() Body { return new(CallDescribed) },
+	KindCallContradicted:    func() Body { return new(CallContradicted) },
 	KindCallDispatched:      func() Body { return new(CallDispatched) },
 	KindCallAdopted:         func() Body { return new(CallAdopted) },
 	KindCallOutput:          func() Body { return new(CallOutput) },
@@ -95,6 +98,7 @@ var bodies = map[Kind]func() Body{
 	KindAgentOpened:         func() Body { return new(AgentOpened) },
 	KindAgentForgotten:      func() Body { return new(AgentForgotten) },
 	KindAgentEnded:          func() Body { return new(AgentEnded) },
+	KindAgentLost:           func() Body { return new(AgentLost) },
 	KindAgentEvent:          func() Body { return new(AgentEvent) },
 	KindAgentOptions:        func() Body { return new(AgentOptions) },
 	KindAgentSetting:        func() Body { return new(AgentSetting) },
@@ -148,6 +152,7 @@ type (
 		Delivery  Delivery `json:"delivery"`
 		MessageID string   `json:"message_id"`
 		TurnID    string   `json:"turn_id"`
+		Begins    bool     `json:"begins,omitempty"` // a steer that opened its turn, since none was open
 	}
 	// PromptWithdrawn takes an admitted prompt back (ADM-8).
 	PromptWithdrawn struct {
@@ -166,6 +171,7 @@ type (
 		Outcome Outcome `json:"outcome"`
 		Reason  string  `json:"reason,omitempty"`
 		Limit   string  `json:"limit,omitempty"`
+		Done    bool    `json:"done,omitempty"` // of one that was stopped: nothing of it was left when the stop took effect
 	}
 	// ContinuationRequested is a person's *continue* (PRO-6).
 	ContinuationRequested struct {
@@ -190,6 +196,7 @@ type (
 		Key   string    `json:"key"`
 		Title string    `json:"title"`
 		State PlanState `json:"state"`
+		Found Verdict   `json:"found,omitempty"` // what a person found of an unknown one
 	}
 	// PlanUpdated carries the whole plan each time.
 	PlanUpdated struct {
@@ -201,13 +208,19 @@ type (
 		Role      string `json:"role"`
 		Part      Part   `json:"part"`
 		Text      Text   `json:"text"`
+
+		Outside Outside `json:"outside,omitempty"` // of an agent that had nothing to do: it is no answer
 	}
-	// MessageCompleted is the whole message.
+	// MessageCompleted is the whole message. What the server tells an agent is in the
+	// commit of the attempt that it goes out with, before it, word for word as it is sent.
 	MessageCompleted struct {
 		MessageID string `json:"message_id"`
 		Role      string `json:"role"`
 		Part      Part   `json:"part"`
 		Text      Text   `json:"text"`
+		Told      Told   `json:"told,omitempty"`
+
+		Outside Outside `json:"outside,omitempty"` // of an agent that had nothing to do: it is no answer
 	}
 
 	// AttemptPrepared to AttemptResolved are the facts of one provider request (ATT-1).
@@ -233,7 +246,7 @@ type (
 	AttemptSettled struct {
 		AttemptID string `json:"attempt_id"`
 		Outcome   string `json:"outcome"`
-		Error     string `json:"error,omitempty"` // what was answered instead, for people
+		Error     string `json:"error,omitempty"` // what the agent answered instead, in its words, or UnreadAnswer
 		Usage     Usage  `json:"usage"`
 	}
 	// Retry says when a failed attempt is tried again.
@@ -251,7 +264,7 @@ type (
 	// AttemptUnknown means that nobody recorded how it ended.
 	AttemptUnknown struct {
 		AttemptID     string `json:"attempt_id"`
-		ReceivedBytes int64  `json:"received_bytes"`
+		ReceivedBytes int64  `json:"received_bytes,omitempty"` // 0: nobody counted
 	}
 	// AttemptResolved is a person's word on an unknown attempt (ATT-6).
 	AttemptResolved struct {
@@ -277,6 +290,9 @@ type (
 		Type AllowedByType `json:"type"`
 		ID   string        `json:"id"`
 		Text string        `json:"text"`
+		// Unseen: an agent's own call that it asked nobody for, and of which nobody saw
+		// whether or when it began. It may have at any time since it was proposed.
+		Unseen bool `json:"unseen,omitempty"`
 	}
 	// Process are the facts by which a call's processes are found again (COO-7).
 	Process struct {
@@ -304,13 +320,19 @@ type (
 		Since         int64  `json:"since"` // when it was dispatched
 		StateFolderID string `json:"state_folder_id"`
 	}
-	// CallDescribed is what an agent says of a call of its own once it knows more.
+	// CallDescribed is what an agent says of a call of its own once it knows more. It takes
+	// the place of the input, unless the call was dispatched before, and let run by somebody:
+	// that stays what it was.
 	CallDescribed struct {
 		CallID      string          `json:"call_id"`
 		Input       json.RawMessage `json:"input"`
 		InputSHA256 string          `json:"input_sha256"`
-		Effect      Effect          `json:"effect,omitempty"` // if it is stricter than it was
+		Effect      Effect          `json:"effect,omitempty"` // if it is stricter than it was, or read where nothing was known of the call before it ran
+		Late        Late            `json:"late,omitempty"`
 	}
+	// CallContradicted is a late description that says something else than what was asked
+	// or let run.
+	CallContradicted CallDescribed
 	// CallOutput is a piece of a call's output. Offset counts over both streams.
 	CallOutput struct {
 		CallID  string `json:"call_id"`
@@ -381,18 +403,21 @@ type (
 		By       string   `json:"by"`
 		Scope    *string  `json:"scope"`
 		Patterns []string `json:"patterns"`
+		Others   int      `json:"others,omitempty"` // requests of the same call that waited still: it runs when all are allowed
 	}
 	// PermissionCancelled says that a request can't be answered any more (PER-6).
 	PermissionCancelled struct {
 		ID     string `json:"id"`
 		Reason string `json:"reason"`
+		Stops  bool   `json:"stops,omitempty"` // a stop at the next safe point has reached one: the turn is stopped at once
 	}
 
 	// InterruptRequested asks for the end of the open turn (COO-4).
 	InterruptRequested struct {
-		By     string        `json:"by"`
-		Mode   InterruptMode `json:"mode"`
-		Reason string        `json:"reason,omitempty"` // of the turn's end, if that isn't that somebody stops it: ReasonRejected
+		By       string        `json:"by"`
+		Mode     InterruptMode `json:"mode"`
+		Reason   string        `json:"reason,omitempty"`    // of the turn's end, if that isn't that somebody stops it: ReasonRejected
+		PromptID string        `json:"prompt_id,omitempty"` // that was admitted with it, to be delivered once the turn has ended (PRO-5)
 	}
 	// RecoveredCall is what recovery made of a call.
 	RecoveredCall struct {
@@ -413,7 +438,8 @@ type (
 		ContinuationMessageID string             `json:"continuation_message_id"`
 		Calls                 []RecoveredCall    `json:"calls"`
 		Attempts              []RecoveredAttempt `json:"attempts"`
-		Failed                bool               `json:"failed,omitempty"` // its server was there, and could not go on with it
+		Failed                bool               `json:"failed,omitempty"`   // its server was there, and could not go on with it
+		AliveAt               int64              `json:"alive_at,omitempty"` // when its worker last said that it lived; 0: nobody noted it
 	}
 	// LimitReached names the bound that ended a turn (COO-5).
 	LimitReached struct {
@@ -447,6 +473,7 @@ func (*AttemptUnknown) Kind() Kind        { return KindAttemptUnknown }
 func (*AttemptResolved) Kind() Kind       { return KindAttemptResolved }
 func (*CallProposed) Kind() Kind          { return KindCallProposed }
 func (*CallDescribed) Kind() Kind         { return KindCallDescribed }
+func (*CallContradicted) Kind() Kind      { return KindCallContradicted }
 func (*CallDispatched) Kind() Kind        { return KindCallDispatched }
 func (*CallAdopted) Kind() Kind           { return KindCallAdopted }
 func (*CallOutput) Kind() Kind            { return KindCallOutput }

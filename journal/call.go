@@ -48,8 +48,18 @@ const (
 // record says that nothing of it ever ran.
 const ReasonNotStarted = "not started"
 
-// EvidenceExitRecord is the type of evidence that the exit record of a call's command is.
-const EvidenceExitRecord = "exit_record"
+// ReasonNotTold is why an agent's call was cancelled that was let run, which its agent
+// surely wasn't told.
+const ReasonNotTold = "not told"
+
+// The types of evidence.
+const (
+	EvidenceOutput     = "output"      // what a call had put out
+	EvidenceProcess    = "process"     // what was seen of its processes
+	EvidenceExitRecord = "exit_record" // the exit record of its command
+	EvidenceAgent      = "agent"       // an agent's silence about a call of its own
+	EvidencePerson     = "person"      // what somebody found
+)
 
 // Verdict is what a person found out about an unknown call (CAL-3).
 type Verdict string
@@ -96,6 +106,7 @@ type Call struct {
 	ID, SessionID, TurnID, Key, Tool string
 	Input                            json.RawMessage
 	InputSHA256                      string
+	Later                            json.RawMessage // what its agent said of it after its dispatch that is something else; nil: nothing
 	Effect                           Effect
 	AttemptID                        string
 	State                            CallState
@@ -115,6 +126,16 @@ type Call struct {
 	Feedback                         string // a rejection's message
 }
 
+// Late tells what had become of a call when its agent described it anew; "": it had
+// neither been asked about nor been let run.
+type Late string
+
+// What an agent may describe anew.
+const (
+	LateAsked      Late = "asked"      // somebody was asked about it, and may have answered
+	LateDispatched Late = "dispatched" // it was dispatched, and was let run by somebody
+)
+
 // Open reports whether the call still has something ahead of it.
 func (c *Call) Open() bool {
 	return c.State == CallIsProposed || c.State == CallIsWaiting || c.State == CallIsDispatched
@@ -127,10 +148,39 @@ func (c *Call) Announced() bool {
 	return c.State == CallIsDispatched && c.Process == nil && c.AttemptID != ""
 }
 
+// Began reports that a call was let run and hasn't ended as far as is recorded. An agent
+// may ask for one of its own once more while it runs, or before: it may have run all the
+// same, whatever becomes of that request (but see LetItself).
+func (c *Call) Began() bool {
+	return c.State == CallIsDispatched || c.State == CallIsWaiting && c.N > 0 && c.AttemptID != ""
+}
+
+// LetItself reports that an agent said of a call of its own that it runs, that nobody was
+// asked whether it may, and that it has put nothing out. What it asks for all the same has
+// not begun before the answer.
+func (c *Call) LetItself() bool {
+	return c.Began() && c.N == 1 && c.AttemptID != "" && c.Process == nil && c.OutputBytes+c.DroppedBytes == 0 &&
+		c.AllowedBy != nil && c.AllowedBy.Type == AllowedByAgent && !c.AllowedBy.Unseen
+}
+
+// Unasked reports that a call is an agent's own, for which it has asked nobody and of
+// which it hasn't said that it runs. It may run all the same: agents do what their own
+// rules allow.
+func (c *Call) Unasked() bool { return c.State == CallIsProposed && c.AttemptID != "" }
+
+// Unseen reports that nobody saw whether or when the call began.
+func (c *Call) Unseen() bool { return c.AllowedBy != nil && c.AllowedBy.Unseen }
+
+// Unseen is who lets an agent's call run that was Unasked, as is found when it is over
+// or lost: nobody.
+func Unseen() AllowedBy {
+	return AllowedBy{Type: AllowedByAgent, Text: "the agent asked nobody, and didn't say when it began", Unseen: true}
+}
+
 // NeverRan reports that nothing of the call ever ran: it wasn't dispatched, or it
 // is recorded that its command was not let begin.
 func (c *Call) NeverRan() bool {
-	return c.N == 0 || (c.State == CallCancelled && c.Reason == ReasonNotStarted)
+	return c.N == 0 || (c.State == CallCancelled && (c.Reason == ReasonNotStarted || c.Reason == ReasonNotTold))
 }
 
 // Unresolved reports whether a person has to say what became of the call (CAL-6).
@@ -144,11 +194,20 @@ func NewCall(ev *Event, b *CallProposed) *Call {
 	}
 }
 
+// Elsewhere gives the blob that the call's input lies in, or what its agent said of it
+// later; false: both are whole.
+func (c *Call) Elsewhere() (Text, bool) {
+	if ref, elsewhere := InputBlob(c.Input, c.InputSHA256); elsewhere {
+		return ref, true
+	}
+	return InputBlob(c.Later, "")
+}
+
 // Title says what the call does: as an agent calls it, or its command; of an input
-// that lies in a blob its tool alone.
+// that isn't whole its tool alone.
 func (c *Call) Title() string {
 	var in struct{ Title, Command string }
-	if json.Unmarshal(c.Input, &in) != nil {
+	if !ReadInput(c.Input, &in) {
 		return c.Tool
 	}
 	return cmp.Or(in.Title, in.Command, c.Tool)
@@ -167,12 +226,21 @@ func (c *Call) Apply(ev *Event, body Body) error {
 			return c.refuse(CallIsWaiting)
 		}
 		c.State = CallIsWaiting
+	case *CallContradicted:
+		if err := c.Apply(ev, (*CallDescribed)(b)); err != nil {
+			return err
+		}
+		if b.Late == LateDispatched {
+			c.Later = b.Input
+		}
 	case *CallDescribed:
 		if !c.Open() {
 			return Errorf(Conflict, "The call is %s: nothing can be added to what it is.", c.State).Typed("call-state").With("state", c.State)
 		}
-		c.Input, c.InputSHA256 = b.Input, b.InputSHA256
-		if b.Effect != "" { // only ever a stricter one (CAL-2)
+		if b.Late != LateDispatched { // else what was let run stays what it was
+			c.Input, c.InputSHA256, c.Later = b.Input, b.InputSHA256, nil
+		}
+		if b.Effect != "" { // a stricter one, or what one is of which nothing was known (CAL-2)
 			c.Effect = b.Effect
 		}
 	case *PermissionReplied:
@@ -190,7 +258,7 @@ func (c *Call) Apply(ev *Event, body Body) error {
 			c.AdoptedAt = 0
 		}
 	case *CallOutput:
-		if c.State != CallIsDispatched {
+		if !c.Began() {
 			return Errorf(Conflict, "The call is %s: it has no output to add.", c.State).Typed("call-state").With("state", c.State)
 		}
 		c.OutputBytes = max(c.OutputBytes, b.Offset+int64(len(b.Text.S))+b.Text.Bytes)
@@ -201,10 +269,10 @@ func (c *Call) Apply(ev *Event, body Body) error {
 		}
 		c.settle(ev, b)
 	case *CallUnknown:
-		if c.State != CallIsDispatched {
+		if !c.Began() {
 			return c.refuse(CallIsUnknown)
 		}
-		c.State, c.Since, c.Evidence, c.EndedAt = CallIsUnknown, b.Since, b.Evidence, ev.Time
+		c.State, c.Since, c.Evidence, c.EndedAt = CallIsUnknown, cmp.Or(b.Since, ev.Time), b.Evidence, ev.Time
 	case *CallEvidence:
 		if c.State != CallIsUnknown {
 			return c.refuse(CallIsUnknown)
@@ -234,7 +302,7 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 // when that was, and how long it ran: one that no execution settled, or that was
 // adopted, may have ended long before, and only its own record tells.
 func (c *Call) settle(ev *Event, b *CallSettled) {
-	seen := ev.ExecutionID != "" && c.AdoptedAt == 0
+	seen := ev.ExecutionID != "" && c.AdoptedAt == 0 && !c.Unseen()
 	recorded := b.StartedAt > 0 && b.EndedAt >= b.StartedAt
 	c.EndedAt, c.RanMS = ev.Time, nil
 	switch ran := ev.Time - c.DispatchedAt; {

@@ -22,6 +22,7 @@ type Claim struct {
 	ClaimedAt          int64
 	ExpiresAt          int64
 	LeaseMS            int64
+	AliveAt            int64 // when its worker last said that it lives; 0: it isn't at hand
 	Epoch              int64
 }
 

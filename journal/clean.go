@@ -33,7 +33,7 @@ type Cleaner struct {
 // known are the secrets of a cleaner at one time, the longest first.
 type known struct {
 	secrets []string
-	encoded [][]byte // the same as they stand in JSON
+	least   []int // how many bytes of the beginning of each are masked: see Unended
 }
 
 // NewCleaner knows the secrets that must not be journalled.
@@ -70,9 +70,7 @@ func (c *Cleaner) now() *known {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})}
 	for _, s := range k.secrets {
-		if b, err := Encode(s); err == nil {
-			k.encoded = append(k.encoded, b[1:len(b)-1])
-		}
+		k.least = append(k.least, leastStart(s))
 	}
 	c.known.Store(k)
 	return k
@@ -130,7 +128,7 @@ func (c *Cleaner) Text(s string) string {
 // Find gives where secrets stand in a text, in order; none touches the next.
 func (c *Cleaner) Find(s string) []Span {
 	var out []Span
-	for _, f := range Occurrences(s, c.now().secrets) {
+	for _, f := range Occurrences(s, c.now().secrets, nil) {
 		if n := len(out); n > 0 && f.Start <= out[n-1].End {
 			out[n-1].End = max(out[n-1].End, f.End)
 			continue
@@ -143,29 +141,19 @@ func (c *Cleaner) Find(s string) []Span {
 // Bytes masks what isn't text and leaves its other bytes alone. Secrets that overlap
 // become one mask.
 func (c *Cleaner) Bytes(s string) string {
-	found := Occurrences(s, c.now().secrets)
+	found := Occurrences(s, c.now().secrets, nil)
 	if len(found) == 0 {
 		return s
 	}
-	var out strings.Builder
-	pos := 0
-	for _, f := range found {
-		if f.Start >= pos {
-			out.WriteString(s[pos:f.Start])
-			out.WriteString(Hidden)
-		}
-		pos = max(pos, f.End)
-	}
-	out.WriteString(s[pos:])
-	return out.String()
+	return without(s, found)
 }
 
 // Span is where in a text something stands.
 type Span struct{ Start, End int }
 
-// Occurrences gives where secrets stand in a text, by their starts. Those of one
-// secret that overlap are one.
-func Occurrences(text string, secrets []string) []Span {
+// Occurrences gives where secrets stand in a text, by their starts, of those that count:
+// all if counts is nil. Those of one secret that overlap are one.
+func Occurrences(text string, secrets []string, counts func(Span) bool) []Span {
 	var all []Span
 	for _, s := range secrets {
 		first := len(all)
@@ -174,12 +162,16 @@ func Occurrences(text string, secrets []string) []Span {
 			if at < 0 {
 				break
 			}
+			found := Span{from + at, from + at + len(s)}
 			from += at + 1
-			if n := len(all); n > first && from-1 < all[n-1].End {
-				all[n-1].End = from - 1 + len(s)
+			if counts != nil && !counts(found) {
 				continue
 			}
-			all = append(all, Span{from - 1, from - 1 + len(s)})
+			if n := len(all); n > first && found.Start < all[n-1].End {
+				all[n-1].End = found.End
+				continue
+			}
+			all = append(all, found)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
@@ -187,17 +179,15 @@ func Occurrences(text string, secrets []string) []Span {
 }
 
 // JSON cleans every text of an encoded value, the names of its members and numbers
-// too. What is clean already is returned as it is; most is, without being parsed.
-func (c *Cleaner) JSON(b []byte) ([]byte, error) {
-	return c.parsed(b, c.value)
-}
+// too. What is clean already is returned as it is.
+func (c *Cleaner) JSON(b []byte) ([]byte, error) { return c.walked(b, nil, false) }
 
 // parsed cleans an encoded value in one of the ways, if there may be need to.
 func (c *Cleaner) parsed(b []byte, clean func(v any) (any, bool)) ([]byte, error) {
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
 	}
-	if !c.dirty(b) {
+	if !c.mayHold(b, false) {
 		return b, nil
 	}
 	var v any
@@ -214,19 +204,6 @@ func (c *Cleaner) parsed(b []byte, clean func(v any) (any, bool)) ([]byte, error
 		return b, nil
 	}
 	return Encode(v)
-}
-
-// dirty reports whether an encoded value may hold what has to be cleaned.
-func (c *Cleaner) dirty(b []byte) bool {
-	known := c.now()
-	if bytes.Contains(b, []byte(`\u0000`)) {
-		return true
-	}
-	// What somebody else encoded (a tool's input) may spell a secret in other escapes.
-	if len(known.secrets) > 0 && (bytes.Contains(b, []byte(`\u`)) || bytes.Contains(b, []byte(`\/`))) {
-		return true
-	}
-	return slices.ContainsFunc(known.encoded, func(s []byte) bool { return bytes.Contains(b, s) })
 }
 
 // value cleans all of a value.

@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Typed cleans what a value of this package was encoded to, such as the body of an
-// event. Names of members, ids that this server makes, digests and the words of
+// Typed cleans what a value of this package, or one that is answered with, was encoded
+// to, such as the body of an event. A member with the tag mask:"-" is the server's own.
+// Names of members, ids that this server makes, digests and the words of
 // enumerations are left alone, since what is folded and projected goes by them: a
 // secret that is one of them, or a part, would break the session. In JSON that others
 // made all is cleaned, except in the members of the value that are named: this server
@@ -61,7 +62,7 @@ func (c *Cleaner) typed(v any, t reflect.Type, made []string) (clean any, change
 }
 
 // ownWords stand in members that hold other texts, too, and are gone by.
-var ownWords = []string{ReasonInterrupted, ReasonRejected, ReasonNotStarted, OptionThought}
+var ownWords = []string{ReasonInterrupted, ReasonRejected, ReasonNotStarted, ReasonNotTold, OptionThought}
 
 // ownMembers are those of type string that hold what this server has chosen, beside
 // ids and digests.
@@ -83,7 +84,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !own(t, name) {
+		if name != "" && name != "-" && f.Tag.Get("mask") != "-" && !own(t, name) {
 			out[name] = f.Type
 		}
 	}

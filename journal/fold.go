@@ -20,11 +20,16 @@ type Fold struct {
 	Chain   []string // the turns of the chain, the open one last
 	Prompts []Promoted
 	Calls   []*Call
-	Told    int64 // the cut-off of the last attempt in the chain: what the agent was told of
+	Told    int64 // the cut-off of the last attempt in the chain: the prompts that the agent was told
 	Sent    Sent  // that attempt
 
-	before   int64 // Told before that attempt
+	toldSeq  int64            // the seq of that attempt: what else the agent was told came before it
+	before   [2]int64         // Told and toldSeq before that attempt
+	rejected map[string]int64 // calls that were rejected with a message, and the seq of that
 	requests map[string]*Request
+	byID     map[string]*Call      // Calls
+	byKey    map[string]*Call      // of each key the newest
+	asked    map[string][]*Request // by call
 	steps    int
 	wall     map[string][2]int64 // execution → first and last event of the open turn
 	since    int64               // what was adopted has run since then without an execution; 0: nothing does
@@ -38,13 +43,22 @@ type Sent struct {
 	Request   int64 // as which the agent's process answers it
 	First     int64 // the first request of the same turn to that process
 	Receiving bool
+	Unread    bool            // a line came that can't be read, and no work after it: it may have been the answer
 	Settled   *AttemptSettled // nil: it isn't
 }
 
 // NewFold starts from the session's state as of seq. The chain's events up to
 // seq are then given to Chained, later ones to Apply.
 func NewFold(st State, seq int64) *Fold {
-	return &Fold{Seq: seq, State: st, requests: map[string]*Request{}, wall: map[string][2]int64{}}
+	f := &Fold{Seq: seq, State: st, wall: map[string][2]int64{}}
+	f.forget()
+	return f
+}
+
+// forget begins a chain.
+func (f *Fold) forget() {
+	f.Calls, f.byID, f.byKey = nil, map[string]*Call{}, map[string]*Call{}
+	f.requests, f.asked, f.rejected = map[string]*Request{}, map[string][]*Request{}, map[string]int64{}
 }
 
 // Chained folds an event of the chain that the state already contains.
@@ -75,11 +89,12 @@ func (f *Fold) Apply(ev *Event) error {
 func (f *Fold) chain(ev *Event, body Body) error {
 	f.spend(ev)
 	f.outlived(ev, body)
+	f.works(ev, body)
 	switch b := body.(type) {
 	case *TurnStarted:
 		if b.Cause == CausePrompt {
-			f.Chain, f.Prompts, f.Calls, f.requests, f.Told = nil, nil, nil, map[string]*Request{}, 0
-			f.before = 0
+			f.Chain, f.Prompts, f.Told, f.toldSeq, f.before = nil, nil, 0, 0, [2]int64{}
+			f.forget()
 		}
 		f.Chain = append(f.Chain, b.TurnID)
 		f.steps, f.wall, f.since = 0, map[string][2]int64{}, 0
@@ -88,12 +103,12 @@ func (f *Fold) chain(ev *Event, body Body) error {
 	case *StepStarted:
 		f.steps++
 	case *AttemptPrepared:
-		f.before = f.Told
+		f.before = [2]int64{f.Told, f.toldSeq}
 		next := Sent{AttemptID: b.AttemptID, TurnID: b.TurnID}
 		if f.Sent.TurnID == b.TurnID {
 			next.ProcessID, next.First = f.Sent.ProcessID, f.Sent.First
 		}
-		f.Told, f.Sent = b.CutoffSeq, next
+		f.Told, f.toldSeq, f.Sent = b.CutoffSeq, ev.Seq, next
 	case *AttemptDispatched:
 		if f.Sent.ProcessID != b.ProcessID || f.Sent.First == 0 {
 			f.Sent.ProcessID, f.Sent.First = b.ProcessID, b.Request
@@ -101,20 +116,24 @@ func (f *Fold) chain(ev *Event, body Body) error {
 		f.Sent.Request = b.Request
 	case *AttemptReceiving:
 		f.Sent.Receiving = true
+	case *AgentEvent:
+		f.Sent.Unread = f.Sent.Unread || b.Unread
 	case *AttemptFailed: // nobody was told
-		f.Told = f.before
+		f.Told, f.toldSeq = f.before[0], f.before[1]
 	case *AttemptSettled:
 		if f.Sent.AttemptID == b.AttemptID {
 			f.Sent.Settled = b
 		}
 	case *AttemptResolved:
 		if b.Outcome == AttemptRetry {
-			f.Told = f.before
+			f.Told, f.toldSeq = f.before[0], f.before[1]
 		}
 	case *CallProposed:
-		f.Calls = append(f.Calls, NewCall(ev, b))
+		c := NewCall(ev, b)
+		f.Calls, f.byID[c.ID], f.byKey[c.Key] = append(f.Calls, c), c, c
 	case *PermissionAsked:
-		f.requests[b.ID] = NewRequest(ev, b)
+		r := NewRequest(ev, b)
+		f.requests[b.ID], f.asked[b.Tool.CallID] = r, append(f.asked[b.Tool.CallID], r)
 	}
 	return f.moveCall(ev, body)
 }
@@ -124,10 +143,14 @@ func (f *Fold) moveCall(ev *Event, body Body) error {
 		if err := r.Apply(ev, body); err != nil {
 			return err
 		}
-		if c := f.Call(r.Tool.CallID); c != nil {
-			return c.Apply(ev, body)
+		c := f.Call(r.Tool.CallID)
+		if c == nil {
+			return nil
 		}
-		return nil
+		if r.State == RequestRejectedWithFeedback {
+			f.rejected[c.ID] = ev.Seq
+		}
+		return c.Apply(ev, body)
 	}
 	if c := f.Call(CallOf(body)); c != nil {
 		return c.Apply(ev, body)
@@ -139,6 +162,8 @@ func (f *Fold) moveCall(ev *Event, body Body) error {
 func CallOf(body Body) string {
 	switch b := body.(type) {
 	case *CallDescribed:
+		return b.CallID
+	case *CallContradicted:
 		return b.CallID
 	case *CallDispatched:
 		return b.CallID
@@ -186,6 +211,17 @@ func (f *Fold) spend(ev *Event) {
 	f.wall[ev.ExecutionID] = w
 }
 
+// works notes that an agent goes on with its work: its answer has not come yet.
+func (f *Fold) works(ev *Event, body Body) {
+	if ev.Actor.Type != ActorAgent {
+		return
+	}
+	switch body.(type) {
+	case *MessageDelta, *CallProposed, *CallDescribed, *CallContradicted, *CallDispatched, *CallOutput, *CallSettled:
+		f.Sent.Unread = false
+	}
+}
+
 // outlived counts the time in which a command ran on without its execution: up
 // to its adoption, and from there to the first word of who follows it.
 func (f *Fold) outlived(ev *Event, body Body) {
@@ -216,37 +252,25 @@ func (f *Fold) WallMS() int64 {
 func (f *Fold) Steps() int { return f.steps }
 
 // Call gives a call of the chain by its id, or nil.
-func (f *Fold) Call(id string) *Call {
-	if id == "" {
-		return nil
-	}
-	i := slices.IndexFunc(f.Calls, func(c *Call) bool { return c.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return f.Calls[i]
-}
+func (f *Fold) Call(id string) *Call { return f.byID[id] }
 
 // CallByKey gives the call of the chain with that key, or nil.
-func (f *Fold) CallByKey(key string) *Call {
-	for i := len(f.Calls) - 1; i >= 0; i-- {
-		if f.Calls[i].Key == key {
-			return f.Calls[i]
-		}
-	}
-	return nil
-}
+func (f *Fold) CallByKey(key string) *Call { return f.byKey[key] }
 
-// Requests gives the requests of a call, in no order.
-func (f *Fold) Requests(callID string) []*Request {
-	var out []*Request
-	for _, r := range f.requests {
-		if r.Tool.CallID == callID {
-			out = append(out, r)
+// Feedback gives the calls that a person rejected with a message of which the agent
+// hasn't been told, in the order in which they were proposed (PER-2).
+func (f *Fold) Feedback() []*Call {
+	var out []*Call
+	for _, c := range f.Calls {
+		if (c.State == CallIsRefused || c.N > 0) && c.Feedback != "" && f.rejected[c.ID] > f.toldSeq {
+			out = append(out, c)
 		}
 	}
 	return out
 }
+
+// Requests gives the requests of a call, in the order in which they were asked.
+func (f *Fold) Requests(callID string) []*Request { return f.asked[callID] }
 
 // SetText puts the text of a promoted prompt in.
 func (f *Fold) SetText(promptID, text string) {

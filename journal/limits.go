@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"time"
 )
 
@@ -80,7 +79,7 @@ func (c *Call) EndsBy() int64 {
 	var asks struct {
 		TimeoutS int64 `json:"timeout_s"`
 	}
-	if json.Unmarshal(c.Input, &asks) != nil {
+	if !ReadInput(c.Input, &asks) {
 		asks.TimeoutS = 0 // a tool's input may be anything
 	}
 	limit, _ := CallTime(asks.TimeoutS)

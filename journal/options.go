@@ -162,7 +162,8 @@ func (o *AgentOption) keepChoices(most int) {
 		if current && c.Value != o.Current {
 			room--
 		}
-		if c.Value == "" || len(c.Value) > maxOptionID || room < 1 {
+		isTwin := slices.ContainsFunc(kept, func(k AgentChoice) bool { return k.Value == c.Value }) // nobody could tell which is meant
+		if c.Value == "" || len(c.Value) > maxOptionID || isTwin || room < 1 {
 			o.More++
 			continue
 		}

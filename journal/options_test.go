@@ -160,9 +160,9 @@ func TestBoundOptions(t *testing.T) {
 			t.Fatalf("%s has %d choices, %d left out, without the one that is set", o.ID, len(o.Choices), o.More)
 		}
 	}
-	few := []AgentOption{{ID: "a", Choices: []AgentChoice{{Value: "x"}, {Value: long}, {Value: ""}}}}
+	few := []AgentOption{{ID: "a", Choices: []AgentChoice{{Value: "x"}, {Value: long}, {Value: ""}, {Value: "x", Name: "twice"}}}}
 	kept, more = BoundOptions(few)
-	if more != 0 || kept[0].Name != "a" || len(kept[0].Choices) != 1 || kept[0].More != 2 || len(few[0].Choices) != 3 {
+	if more != 0 || kept[0].Name != "a" || len(kept[0].Choices) != 1 || kept[0].More != 3 || len(few[0].Choices) != 4 {
 		t.Errorf("kept %+v, and made %+v of what was given", kept, few)
 	}
 	commands := make([]AgentCommand, 1000)

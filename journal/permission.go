@@ -71,7 +71,7 @@ func (r *Request) Apply(ev *Event, body Body) error {
 		r.State = b.state()
 	case *PermissionCancelled:
 		if r.State != RequestPending {
-			return Errorf(Conflict, "The request is %s.", r.State).With("state", r.State)
+			return Errorf(Conflict, "The request is %s.", r.State).Typed("request-state").With("state", r.State)
 		}
 		r.State, r.Reason = RequestCancelled, b.Reason
 	}
@@ -83,12 +83,23 @@ func (r *Request) answerable() error {
 	case r.State == RequestPending:
 		return nil
 	case r.Ended():
-		return Errorf(Gone, "This request ended (%s), so it can't be answered. Nothing was run because of it. If the agent still wants this, it will ask again.", orWord(r.Reason, string(r.State))).
+		return Errorf(Gone, "This request ended (%s), so it can't be answered. Nothing was run because of it. If the agent still wants this, it will ask again.", orWord(WhyEnded(r.Reason), string(r.State))).
 			Typed("request-ended").With("state", r.State).With("reason", r.Reason)
 	}
 	return Errorf(Conflict, "Somebody answered this request already (%s). Your answer was not recorded.", r.Reply).
 		Typed("already-answered").With("state", r.State).
 		With("answered", map[string]any{"reply": r.Reply, "by": r.By, "at": r.At, "message": r.Message})
+}
+
+// WhyEnded says in words why a request has ended that nobody has answered.
+func WhyEnded(reason string) string {
+	switch reason {
+	case ReasonInterrupted:
+		return "the turn was stopped"
+	case ReasonRejected:
+		return "another request was denied, which stopped the turn"
+	}
+	return reason
 }
 
 func orWord(s, word string) string {

@@ -93,15 +93,21 @@ func CheckText(s string) error {
 	return nil
 }
 
-// ParseDelivery reads a delivery; empty is queue.
-func ParseDelivery(s string) (Delivery, error) {
+// DeliveryInterrupt is how a person asks for a steer that the open turn is stopped for.
+const DeliveryInterrupt = "interrupt"
+
+// ParseDelivery reads how a prompt is to be delivered, and whether the open turn is
+// stopped for it; empty is queue. Code: unprocessable.
+func ParseDelivery(s string) (d Delivery, stops bool, err error) {
 	switch d := Delivery(s); d {
 	case "":
-		return Queue, nil
+		return Queue, false, nil
+	case DeliveryInterrupt:
+		return Steer, true, nil
 	case Queue, Steer:
-		return d, nil
+		return d, false, nil
 	}
-	return "", Errorf(Unprocessable, "delivery is %q; it must be queue or steer.", Cut(s, 40)).Typed("unknown-delivery")
+	return "", false, Errorf(Unprocessable, "delivery is %q; it must be queue, steer or interrupt.", Cut(s, 40)).Typed("unknown-delivery")
 }
 
 // CheckKey reads an idempotency key (ADM-2): 1 to 255 visible ASCII characters
@@ -140,10 +146,16 @@ func PayloadHash(norm func(string) string, parts ...any) string {
 	return hex.EncodeToString(h[:])
 }
 
-// Hash is the SHA-256 of s in hex.
-func Hash(s string) string {
-	h := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(h[:])
+// Hash is the SHA-256 of s in hex. It makes no copy of it: s may be long.
+func Hash[T string | []byte](s T) string {
+	h := sha256.New()
+	var piece [4 << 10]byte
+	for len(s) > 0 {
+		n := copy(piece[:], s)
+		h.Write(piece[:n])
+		s = s[n:]
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Cut shortens s to at most n bytes at a character boundary and marks the cut.

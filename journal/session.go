@@ -29,12 +29,13 @@ const (
 	BlockRecovery  BlockCause = "recovery"  // REC-11: the third recovery without a settled step
 	BlockAgent     BlockCause = "agent"     // no worker has the agent
 	BlockWorkspace BlockCause = "workspace" // no worker reaches the workspace (WSP-1)
+	BlockDisk      BlockCause = "disk"      // there is no room for what an agent is told and says
 	BlockSignIn    BlockCause = "sign_in"   // the agent needs a sign-in, which nobody here can see done
 )
 
-// Lifted reports whether a person's *continue* lifts the block: nobody else can tell
-// that its cause is gone.
-func (c BlockCause) Lifted() bool { return c == BlockRecovery || c == BlockSignIn }
+// Lifted reports whether a person's *continue* lifts the block: nobody else can tell, or
+// not as soon, that its cause is gone.
+func (c BlockCause) Lifted() bool { return c == BlockRecovery || c == BlockSignIn || c == BlockDisk }
 
 // Outcome is how a turn ended.
 type Outcome string
@@ -83,8 +84,20 @@ const (
 )
 
 // RoleServer is that of a message of the server's own: what it tells the agent, beside
-// the prompts.
+// the prompts, or a remark to people.
 const RoleServer = "server"
+
+// Told is what a text is that the server itself tells an agent; "": it is no such text.
+type Told string
+
+// What the server tells an agent, beside the prompts.
+const (
+	ToldSummary   Told = "summary"   // what was before, to one that starts anew
+	ToldRejection Told = "rejection" // what people said about what they rejected (PER-2)
+	ToldOutcome   Told = "outcome"   // what a person found out about a call whose outcome was unknown (CAL-6)
+	ToldLate      Told = "late"      // that prompts come now whose turns had ended before the agent was told of them
+	ToldGoOn      Told = "go_on"     // that the turn goes on without a new prompt
+)
 
 // InterruptMode says when an interrupt takes effect.
 type InterruptMode string

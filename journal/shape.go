@@ -11,36 +11,13 @@ type Shape struct {
 	Names map[string]bool     // of members
 	Words map[string][]string // by the member whose whole value they may be
 	Free  map[string]bool     // members in which nothing is the protocol's
+	Whole map[string]bool     // members whose ends are left alone: ids, which are told whole, and texts that are put together
 }
 
 // Shaped is JSON for a message of a protocol: it leaves alone what is the protocol's,
 // and numbers too, except where all is somebody's own.
 func (c *Cleaner) Shaped(b []byte, shape *Shape) ([]byte, error) {
-	if shape == nil {
-		return c.JSON(b)
-	}
-	return c.parsed(b, func(v any) (any, bool) { return c.shaped("", v, shape) })
-}
-
-// shaped cleans the value of a member.
-func (c *Cleaner) shaped(member string, v any, shape *Shape) (clean any, changed bool) {
-	switch v := v.(type) {
-	case string:
-		if slices.Contains(shape.Words[member], v) {
-			return v, false
-		}
-		return c.value(v)
-	case []any:
-		return v, each(v, func(w any) (any, bool) { return c.shaped("", w, shape) })
-	case map[string]any:
-		return c.members(v, func(name string) bool { return shape.Names[name] }, func(name string, w any) (any, bool) {
-			if shape.Free[name] {
-				return c.value(w)
-			}
-			return c.shaped(name, w, shape)
-		})
-	}
-	return v, false
+	return c.walked(b, shape, false)
 }
 
 // Holds reports whether a text is a part of a word or a name of the protocol.

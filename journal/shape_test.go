@@ -15,9 +15,9 @@ func TestCleaner_Shaped(t *testing.T) {
 	c := NewCleaner([]string{"end_turn", "stopReason", "rawInput", "12345678"})
 	for in, want := range map[string]string{
 		`{"stopReason":"end_turn","n":12345678}`:                      `{"stopReason":"end_turn","n":12345678}`,
-		`{"stopReason":"an end_turn","n":1}`:                          `{"n":1,"stopReason":"an [hidden]"}`,
+		`{"stopReason":"an end_turn","n":1}`:                          `{"stopReason":"an [hidden]","n":1}`,
 		`{"title":"end_turn"}`:                                        `{"title":"[hidden]"}`,
-		`{"title":["stopReason"],"x":{"stopReason":"\u0065nd_turn"}}`: `{"title":["[hidden]"],"x":{"stopReason":"end_turn"}}`,
+		`{"title":["stopReason"],"x":{"stopReason":"\u0065nd_turn"}}`: `{"title":["[hidden]"],"x":{"stopReason":"\u0065nd_turn"}}`,
 		`{"rawInput":{"stopReason":"end_turn","n":[12345678,9.5]}}`:   `{"rawInput":{"[hidden]":"[hidden]","n":["[hidden]",9.5]}}`,
 	} {
 		if got, err := c.Shaped([]byte(in), shape); err != nil || string(got) != want {

@@ -1,6 +1,9 @@
 package journal
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // State is what the journal of a session says about it, folded from its events
 // alone: no claim, no clock. The store keeps it beside the session; verify
@@ -30,6 +33,7 @@ type State struct {
 	Attempts        []string      `json:"attempts,omitempty"` // in flight
 	UnknownAttempts []string      `json:"unknown_attempts,omitempty"`
 	Process         *AgentProcess `json:"agent_process,omitempty"` // nil: none runs, or none is needed
+	Lost            []AgentLost   `json:"lost_agents,omitempty"`   // processes that may still run, the newest last (LEA-12)
 	AgentSession    string        `json:"agent_session,omitempty"` // the agent's own id of it (REC-12)
 	Forgotten       *Forgotten    `json:"forgotten,omitempty"`
 	AnewSeq         int64         `json:"anew_seq,omitempty"` // a new session of the agent's is told first what came before this; 0: it knows
@@ -79,7 +83,9 @@ type Turn struct {
 	Outcome    Outcome   `json:"outcome,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
 	Limit      string    `json:"limit,omitempty"`
+	Done       bool      `json:"done,omitempty"` // it was stopped when nothing of it was left, or, while it is open, what it continues was
 	Number     int       `json:"number"`
+	Sent       []string  `json:"sent,omitempty"` // prompts that were submitted to be delivered once it is stopped
 }
 
 // PendingInterrupt is one that hasn't been carried out.
@@ -89,6 +95,14 @@ type PendingInterrupt struct {
 	Seq    int64         `json:"seq"`
 	At     int64         `json:"at"`
 	Reason string        `json:"reason,omitempty"` // of the turn's end; "": ReasonInterrupted
+
+	Reached bool `json:"reached,omitempty"` // it was to wait for a safe point, and that has come
+}
+
+// AtOnce reports whether the turn is stopped at once: so it was asked for, or the safe
+// point that the stop was to wait for has come.
+func (i *PendingInterrupt) AtOnce() bool {
+	return i != nil && (i.Mode == InterruptNow || i.Reached)
 }
 
 // Why a turn ended stopped.
@@ -137,10 +151,12 @@ type AgentProcess struct {
 	ID          string   `json:"id"`
 	Folder      string   `json:"folder"`                // the state folder that keeps it
 	Opened      bool     `json:"opened,omitempty"`      // the agent's own session is open in it
+	OpensSince  int64    `json:"opens_since,omitempty"` // when it was started, until that is; 0: it is, or was by an older build
 	Resumes     bool     `json:"resumes,omitempty"`     // it can go on with that session in another process
 	Credentials []string `json:"credentials,omitempty"` // ids of those that it was started with, in the order of their names
 	AdoptedAt   int64    `json:"adopted_at,omitempty"`  // its attempt was in flight when the execution was lost, and is followed again since then (REC-10)
 
+	Fault   AgentFault      `json:"fault,omitempty"`   // why it is to be ended
 	Setting *PendingSetting `json:"setting,omitempty"` // nil: no answer to a setting is waited for
 }
 
@@ -157,6 +173,12 @@ func (s *State) Steers() bool {
 	return slices.ContainsFunc(s.Admitted, Waiting.Steers)
 }
 
+// Sends reports whether a prompt waits that the turn was, or is to be, stopped for:
+// its end holds nothing, and the next turn begins with the steers (PRO-5).
+func (s *State) Sends() bool {
+	return s.Turn != nil && slices.ContainsFunc(s.Admitted, func(w Waiting) bool { return slices.Contains(s.Turn.Sent, w.ID) })
+}
+
 // InFlight reports whether something is dispatched and not settled.
 func (s *State) InFlight() bool {
 	return len(s.Attempts) > 0 || slices.ContainsFunc(s.Calls, OpenCall.isDispatched)
@@ -167,6 +189,10 @@ func (s *State) InFlight() bool {
 func (s *State) acts() bool {
 	return (len(s.Attempts) > 0 && len(s.Pending) == 0) || slices.ContainsFunc(s.Calls, OpenCall.isDispatched)
 }
+
+// OnlyWaits reports whether nothing of the open turn runs, and a person is asked: that is
+// a safe point (COO-4).
+func (s *State) OnlyWaits() bool { return s.TurnOpen() && len(s.Pending) > 0 && !s.acts() }
 
 // Adopted are the calls that still run although the execution which dispatched
 // them is lost, and that aren't settled.
@@ -260,7 +286,7 @@ func (s *State) Execution(c *Claim, now int64) (state ExecutionState, since int6
 	case c == nil:
 		return s.Base, s.BaseSince
 	case c.Unconfirmed(now):
-		return StateUnconfirmed, c.ExpiresAt - c.LeaseMS
+		return StateUnconfirmed, cmp.Or(c.AliveAt, c.ExpiresAt-c.LeaseMS) // a start ends the lease of who came before
 	case s.Base == StateWaiting && !s.acts():
 		return s.Base, s.BaseSince
 	}
@@ -280,6 +306,10 @@ func (s *State) Needs() Needs {
 		return s.needsAtRest()
 	case StateReady:
 		return NeedsReview
+	case StateStopping: // at the next safe point: until then what is asked can be answered
+		if len(s.Pending) > 0 && !s.Interrupt.AtOnce() {
+			return NeedsDecision
+		}
 	case StateRunning: // something adopted hides what else waits
 		switch {
 		case len(s.Pending) > 0:

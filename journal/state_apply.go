@@ -39,7 +39,8 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if s.Turn != nil {
 			n = s.Turn.Number + 1
 		}
-		s.Turn = &Turn{ID: b.TurnID, Open: true, Cause: b.Cause, Continues: deref(b.Continues), StartedSeq: ev.Seq, StartedAt: ev.Time, Number: n}
+		done := s.Turn != nil && s.Turn.Done && s.Turn.ID == deref(b.Continues)
+		s.Turn = &Turn{ID: b.TurnID, Open: true, Done: done, Cause: b.Cause, Continues: deref(b.Continues), StartedSeq: ev.Seq, StartedAt: ev.Time, Number: n}
 		if b.Cause == CausePrompt {
 			s.ChainSeq, s.Limits, s.Plan = ev.Seq, nil, nil
 		}
@@ -49,14 +50,14 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 			return errTurn("That turn isn't open.")
 		}
 		t := *s.Turn
-		t.Open, t.EndedSeq, t.EndedAt, t.Outcome, t.Reason, t.Limit = false, ev.Seq, ev.Time, b.Outcome, b.Reason, b.Limit
+		t.Open, t.EndedSeq, t.EndedAt, t.Outcome, t.Reason, t.Limit, t.Done = false, ev.Seq, ev.Time, b.Outcome, b.Reason, b.Limit, b.Done
 		if ev.Actor.Type == ActorUser {
 			t.EndedBy = ev.Actor.ID
 		} else if s.Interrupt != nil {
 			t.EndedBy = s.Interrupt.By
 		}
 		s.Turn, s.Interrupt, s.Retry, s.Recoveries = &t, nil, nil, 0
-		s.Held = b.Outcome != Completed
+		s.Held = b.Outcome != Completed && (s.Forgotten != nil || !s.Sends())
 		s.Blocked = nil // nothing is parked any more; who wants to go on finds out what is missing then
 	case *StepStarted:
 		if !s.TurnOpen() || s.Turn.ID != b.TurnID {
@@ -71,7 +72,7 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 		if !s.TurnOpen() {
 			return errTurn("No turn is open: there is nothing to stop.")
 		}
-		s.Interrupt = &PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time, Reason: b.Reason}
+		s.stops(ev, b)
 	case *ContinuationRequested:
 		s.Held, s.Forgotten = false, nil
 		if b.Anew {
@@ -88,16 +89,64 @@ func (s *State) applyTurn(ev *Event, body Body) error {
 	return nil
 }
 
+// stops folds a stop that was asked for. The last word counts: one that comes alone
+// leaves what was sent with others held; a rejection answers a request, and takes
+// nothing back.
+func (s *State) stops(ev *Event, b *InterruptRequested) {
+	next := PendingInterrupt{By: b.By, Mode: b.Mode, Seq: ev.Seq, At: ev.Time, Reason: b.Reason}
+	switch {
+	case b.PromptID != "":
+		s.send(b.PromptID)
+		if s.Interrupt != nil {
+			next.Reason = s.Interrupt.Reason
+		}
+	case b.Reason == "":
+		s.sendNothing()
+	}
+	s.Interrupt = &next
+}
+
+// reach notes that a stop at the next safe point has come to one.
+func (s *State) reach(stops bool) {
+	if stops && s.Interrupt != nil {
+		i := *s.Interrupt
+		i.Reached = true
+		s.Interrupt = &i
+	}
+}
+
+func (s *State) send(promptID string) {
+	t := *s.Turn
+	t.Sent = append(slices.Clone(t.Sent), promptID)
+	s.Turn = &t
+}
+
+func (s *State) sendNothing() {
+	if s.Turn == nil || s.Turn.Sent == nil {
+		return
+	}
+	t := *s.Turn
+	t.Sent = nil
+	s.Turn = &t
+}
+
 // applyWork folds what is admitted, open, pending and unknown.
 func (s *State) applyWork(body Body) {
 	switch b := body.(type) {
 	case *PromptAdmitted:
 		s.Admitted = append(slices.Clone(s.Admitted), Waiting{b.PromptID, b.Delivery})
 		s.Held = s.Held && s.Forgotten != nil // the turn that it opened would fail, too
+		if !s.TurnOpen() && s.Sends() {
+			s.send(b.PromptID) // it lifts the hold, too, if the other is withdrawn
+		}
 	case *PromptPromoted:
 		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
 	case *PromptWithdrawn:
+		sends := s.Sends()
 		s.Admitted = dropWaiting(s.Admitted, b.PromptID)
+		if sends && !s.Sends() && !s.TurnOpen() {
+			s.Held = true // nothing is left that the turn was stopped for
+		}
 	case *PermissionAsked:
 		s.Pending = append(slices.Clone(s.Pending), b.ID)
 		s.setCall(b.Tool.CallID, CallIsWaiting)
@@ -105,7 +154,10 @@ func (s *State) applyWork(body Body) {
 		s.Pending = drop(s.Pending, b.ID)
 	case *PermissionCancelled:
 		s.Pending = drop(s.Pending, b.ID)
+		s.reach(b.Stops)
 	case *CallDescribed:
+		s.setEffect(b.CallID, b.Effect)
+	case *CallContradicted:
 		s.setEffect(b.CallID, b.Effect)
 	case *CallDispatched:
 		s.setCall(b.CallID, CallIsDispatched)
@@ -152,6 +204,7 @@ func (s *State) leaveProcess() {
 func (s *State) stay(then Then) {
 	if then == ThenStay && s.Unknowns() == 0 {
 		s.Held = true
+		s.sendNothing()
 	}
 }
 
@@ -185,26 +238,57 @@ func (s *State) applyRest(ev *Event, body Body) {
 		s.Usage.OutputTokens += b.Usage.OutputTokens
 		s.Usage.CostUSD += b.Usage.CostUSD
 	case *AgentStarted:
-		s.Process = &AgentProcess{ID: b.ProcessID, Folder: b.StateFolderID}
+		s.Process = &AgentProcess{ID: b.ProcessID, Folder: b.StateFolderID, OpensSince: ev.Time}
 		for _, c := range b.Credentials {
 			s.Process.Credentials = append(s.Process.Credentials, c.ID)
 		}
 	case *AgentOpened:
-		s.AgentSession = b.AgentSessionID
+		if b.How == AgentNew || s.AgentSession == "" { // else it is the same, of which something may be hidden since
+			s.AgentSession = b.AgentSessionID
+		}
 		if s.Process != nil && s.Process.ID == b.ProcessID {
 			p := *s.Process
-			p.Opened, p.Resumes = true, b.Resumes
+			p.Opened, p.OpensSince, p.Resumes = true, 0, b.Resumes
+			s.Process = &p
+		}
+	case *AgentEvent:
+		if b.Ends != "" && s.Process != nil && s.Process.ID == b.ProcessID {
+			p := *s.Process
+			p.Fault = b.Ends
 			s.Process = &p
 		}
 	case *AgentForgotten:
 		s.Forgotten = &Forgotten{b.Reason, b.How, b.MayPass}
 	case *AgentEnded:
-		if s.Process != nil && s.Process.ID == b.ProcessID {
-			s.Process = nil
-		}
+		s.endProcess(b.ProcessID)
+	case *AgentLost:
+		s.endProcess(b.ProcessID)
+		s.Lost = append(s.Lost, *b)
+		s.Lost = s.Lost[max(0, len(s.Lost)-mostLost):]
 	case *StepRecovered:
 		s.recovered(ev.Time, b)
 	}
+}
+
+// mostLost is how many lost processes are remembered: their hosts may never come back.
+const mostLost = 10
+
+// endProcess drops a process that isn't the session's any more.
+func (s *State) endProcess(id string) {
+	if s.Process != nil && s.Process.ID == id {
+		s.Process = nil
+	}
+	s.Lost = slices.DeleteFunc(slices.Clone(s.Lost), func(l AgentLost) bool { return l.ProcessID == id })
+}
+
+// LostWith gives the process that an attempt was lost with; nil: it is known not to run.
+func (s *State) LostWith(attempt string) *AgentLost {
+	for i := range s.Lost {
+		if slices.Contains(s.Lost[i].Attempts, attempt) {
+			return &s.Lost[i]
+		}
+	}
+	return nil
 }
 
 func (s *State) recovered(at int64, b *StepRecovered) {

@@ -33,6 +33,7 @@ var (
 	kept     = &StepRecovered{ExecutionID: "exe_1", Calls: []RecoveredCall{{CallID: "call_1", Became: CallIsAdopted}}}
 	adopted  = &CallAdopted{CallID: "call_1", StateFolderID: "fld_1"}
 	ask      = &InterruptRequested{By: "usr_1", Mode: InterruptNow}
+	askSafe  = &InterruptRequested{By: "usr_1", Mode: InterruptBoundary}
 )
 
 func ended(o Outcome) *TurnEnded { return &TurnEnded{TurnID: "trn_1", Outcome: o} }
@@ -67,6 +68,8 @@ func TestState_Base(t *testing.T) {
 		{"resolved", with(sent, unknown, resolved(ThenContinue)), StateQueued, NeedsNone, true},
 		{"interrupt", with(sent, ask), StateStopping, NeedsNone, true},
 		{"interrupt of a parked turn", with(asked, ask), StateStopping, NeedsNone, true},
+		{"stopping at a safe point, a request beside what runs", with(sent, &CallProposed{CallID: "call_2", TurnID: "trn_1"}, &PermissionAsked{ID: "per_2", Tool: ToolRef{CallID: "call_2"}}, askSafe), StateStopping, NeedsDecision, true},
+		{"stopping at a safe point, and there", with(asked, askSafe, &PermissionCancelled{ID: "per_1", Stops: true}), StateStopping, NeedsNone, true},
 		{"stopped", with(sent, ask, done, ended(Stopped)), StateStopped, NeedsNone, false},
 		{"stopped with a held queue", []Body{created, admitted, &PromptAdmitted{PromptID: "inp_2"}, started, promoted, ended(Stopped)}, StateStopped, NeedsBlocked, false},
 		{"failed with a held queue", []Body{created, admitted, &PromptAdmitted{PromptID: "inp_2"}, started, promoted, ended(Failed)}, StateFailed, NeedsBlocked, false},
@@ -364,5 +367,25 @@ func TestFold_CountsWhatOutlivedItsExecution(t *testing.T) {
 	tell(20000, "exe_4", &StepStarted{TurnID: "trn_1"})
 	if got := f.WallMS(); got != 7000 {
 		t.Errorf("it ran for %d ms, want no more: what was lost ran nothing", got)
+	}
+}
+
+// A stop at the next safe point is one at once from there on; what the person asked for
+// stands. A request that ends for another reason is no safe point.
+//
+// proves COO-4
+func TestState_ASafePointIsReached(t *testing.T) {
+	t.Parallel()
+	for _, stops := range []bool{true, false} {
+		s := story(t, created, admitted, started, promoted, proposed, asked, askSafe)
+		if !s.OnlyWaits() || s.Interrupt.AtOnce() {
+			t.Fatalf("%+v", s.Interrupt)
+		}
+		if err := s.Apply(&Event{Seq: 9}, &PermissionCancelled{ID: "per_1", Stops: stops}); err != nil {
+			t.Fatal(err)
+		}
+		if s.Interrupt.AtOnce() != stops || s.Interrupt.Mode != InterruptBoundary {
+			t.Errorf("%+v", s.Interrupt)
+		}
 	}
 }

@@ -20,12 +20,11 @@ const (
 	summarySaid    = 4 << 10
 )
 
-// Asked is a prompt that the agent's history has, and what became of its turn.
+// Asked is a prompt that some agent was told, as far as is known, and what became of its turn.
 type Asked struct {
 	PromptID string
 	At       int64
 	Text     string
-	Told     bool    // some agent was told, as far as is known
 	Chain    bool    // it is of the chain of turns that goes on
 	Outcome  Outcome // of the last turn of its chain
 	Reason   string
@@ -57,12 +56,12 @@ type History struct {
 // AskedFold finds the prompts of a session and which of them an agent was told. It
 // needs turn.*, prompt.promoted and attempt.* alone.
 type AskedFold struct {
-	Asked    []Asked
 	ChainSeq int64 // where the chain that goes on begins
 	Lost     int   // attempts whose outcome was unknown
 
+	asked        []Asked
 	chain        int   // where the prompts of the chain begin
-	told, before int64 // as in Fold
+	told, before int64 // the cut-off of the last attempt, of whatever chain, and of the one before it
 }
 
 // Apply folds the next event.
@@ -74,14 +73,13 @@ func (f *AskedFold) Apply(ev *Event) error {
 	switch b := body.(type) {
 	case *TurnStarted:
 		if b.Cause == CausePrompt {
-			f.settle(false)
-			f.chain, f.told, f.before, f.ChainSeq = len(f.Asked), 0, 0, ev.Seq
+			f.chain, f.ChainSeq = len(f.asked), ev.Seq
 		}
 	case *PromptPromoted:
-		f.Asked = append(f.Asked, Asked{PromptID: b.PromptID, At: ev.Time, seq: ev.Seq})
+		f.asked = append(f.asked, Asked{PromptID: b.PromptID, At: ev.Time, seq: ev.Seq})
 	case *TurnEnded:
-		for i := f.chain; i < len(f.Asked); i++ {
-			f.Asked[i].Outcome, f.Asked[i].Reason = b.Outcome, b.Reason
+		for i := f.chain; i < len(f.asked); i++ {
+			f.asked[i].Outcome, f.asked[i].Reason = b.Outcome, b.Reason
 		}
 	case *AttemptPrepared:
 		f.before, f.told = f.told, b.CutoffSeq
@@ -97,23 +95,23 @@ func (f *AskedFold) Apply(ev *Event) error {
 	return nil
 }
 
-// Prompts gives what was folded.
+// Prompts gives those that some agent was told. The others are sent as themselves,
+// however many turns have ended since.
 func (f *AskedFold) Prompts() []Asked {
-	f.settle(true)
-	return f.Asked
-}
-
-func (f *AskedFold) settle(last bool) {
-	for i := f.chain; i < len(f.Asked); i++ {
-		f.Asked[i].Told, f.Asked[i].Chain = f.Asked[i].seq <= f.told, last
+	var out []Asked
+	for i, a := range f.asked {
+		if a.Chain = i >= f.chain; a.seq <= f.told {
+			out = append(out, a)
+		}
 	}
+	return out
 }
 
 // Summary tells an agent that has no memory of a session what the journal has of it:
 // never more than MaxSummary. The oldest of each part is shortened first, and what is
 // left out is counted. What others said stands behind a mark on every line of it, so
-// that it can't pass for what the server or a person says here. A prompt of the chain
-// that no agent was told isn't in it: it is sent as itself.
+// that it can't pass for what the server or a person says here. A prompt that no agent
+// was told isn't in it: it is sent as itself.
 func Summary(h *History) string {
 	parts := []summaryPart{h.unknown(), h.asked(), {}, h.plan(), h.said()}
 	done := h.done()
@@ -228,17 +226,9 @@ func (h *History) unknown() summaryPart {
 func (h *History) asked() summaryPart {
 	p := summaryPart{title: "What the person asked for", what: "what was asked", first: true, left: h.AskedLeft, most: summaryAsked}
 	for _, a := range h.Asked {
-		if a.Chain && !a.Told {
-			continue
-		}
-		var end string
-		switch {
-		case !a.Told:
-			end = "  No agent was told this"
-		case a.Chain:
+		end := "  The work on it ended: " + strings.ReplaceAll(string(a.Outcome), "_", " ")
+		if a.Chain {
 			end, a.Reason = "  The work on it is not finished", ""
-		default:
-			end = "  The work on it ended: " + strings.ReplaceAll(string(a.Outcome), "_", " ")
 		}
 		if a.Reason != "" {
 			end += ": " + strconv.Quote(Cut(a.Reason, 300))
@@ -257,7 +247,10 @@ func (h *History) done() summaryPart {
 		if c.ExitCode != nil {
 			line += fmt.Sprintf(", exit code %d", *c.ExitCode)
 		}
-		if c.AllowedBy != nil && c.AllowedBy.Type == AllowedByPerson {
+		switch {
+		case c.Unseen() && c.State == CallCancelled:
+			line += "; nobody saw whether it had begun"
+		case c.AllowedBy != nil && c.AllowedBy.Type == AllowedByPerson:
 			line += "; the person had allowed it"
 		}
 		switch {
@@ -312,6 +305,9 @@ func callLine(c *Call) string {
 	}
 	return tool + " " + strconv.Quote(Cut(c.Title(), 160))
 }
+
+// TimeInWords is a time as evidence says it, which people read, on whichever day.
+func TimeInWords(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func at(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04 UTC") }
 

@@ -34,10 +34,9 @@ func history() *History {
 	return &History{
 		Workspace: "/srv/work",
 		Asked: []Asked{
-			{At: at, Text: "Make the totals right.\r\n\r\nRound once.", Told: true, Outcome: Completed},
-			{At: at + 60_000, Text: "Deploy", Outcome: Failed, Reason: "The agent could not be started."},
-			{At: at + 120_000, Text: "Deploy it now", Told: true, Chain: true, Outcome: Failed, Reason: "The agent has no memory"},
-			{At: at + 180_000, Text: "This is sent as itself", Chain: true},
+			{At: at, Text: "Make the totals right.\r\n\r\nRound once.", Outcome: Completed},
+			{At: at + 60_000, Text: "Deploy", Outcome: Failed, Reason: "The agent refuses to go on."},
+			{At: at + 120_000, Text: "Deploy it now", Chain: true, Outcome: Failed, Reason: "The agent has no memory"},
 		},
 		AskedLeft: 3,
 		Unknown: []*Call{
@@ -118,7 +117,7 @@ func TestSummary_IsBounded(t *testing.T) {
 		var h History
 		h.Workspace = "/" + text
 		for i := range 200 {
-			h.Asked = append(h.Asked, Asked{Text: fmt.Sprintf("ask-%d ", i) + text, Told: true, Outcome: Failed, Reason: text})
+			h.Asked = append(h.Asked, Asked{Text: fmt.Sprintf("ask-%d ", i) + text, Outcome: Failed, Reason: text})
 			h.Unknown = append(h.Unknown, call("execute", fmt.Sprintf("unk-%d ", i)+text, CallIsUnknown, func(c *Call) { c.Resolution = &Resolution{Outcome: Happened, Evidence: text} }))
 			h.Done = append(h.Done, call("execute", fmt.Sprintf("did-%d ", i)+text, CallIsRefused, func(c *Call) { c.Feedback = text }))
 			h.Plan = append(h.Plan, PlanItem{Title: fmt.Sprintf("line-%d ", i) + text, State: PlanDone})
@@ -142,32 +141,47 @@ func TestSummary_IsBounded(t *testing.T) {
 	}
 }
 
-// Which prompts an agent was told is found as a drain finds it: those of the chain that
-// it wasn't told are sent as themselves.
+// Which prompts an agent was told is found as a drain finds it: those that it wasn't
+// told, of whatever turn, are sent as themselves, and are no part of the summary.
 func TestAskedFold_KnowsWhoWasTold(t *testing.T) {
 	t.Parallel()
 	var f AskedFold
-	for i, b := range []Body{
-		&TurnStarted{TurnID: "trn_1", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_1"}, &AttemptPrepared{AttemptID: "att_1", CutoffSeq: 2},
-		&TurnEnded{Outcome: Completed},
+	seq := int64(0)
+	tell := func(bodies ...Body) {
+		t.Helper()
+		for _, b := range bodies {
+			seq++
+			data, err := Encode(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Apply(&Event{Seq: seq, Kind: b.Kind(), Version: 1, Data: data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := func(want string) {
+		t.Helper()
+		got := ""
+		for _, a := range f.Prompts() {
+			got += fmt.Sprintf("%s chain=%v %s%s; ", a.PromptID, a.Chain, a.Outcome, a.Reason)
+		}
+		if got != want {
+			t.Errorf("after %d events %s\nwant %s", seq, got, want)
+		}
+	}
+	tell(
+		&TurnStarted{TurnID: "trn_1", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_1"}, &AttemptPrepared{AttemptID: "att_1", CutoffSeq: 2}, &TurnEnded{Outcome: Completed},
 		&TurnStarted{TurnID: "trn_2", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_2"}, &AttemptPrepared{AttemptID: "att_2", CutoffSeq: 6}, &AttemptFailed{AttemptID: "att_2"}, &TurnEnded{Outcome: Failed, Reason: "no"},
-		&TurnStarted{TurnID: "trn_3", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_3"}, &AttemptPrepared{AttemptID: "att_3", CutoffSeq: 11}, &PromptPromoted{PromptID: "inp_4"},
-		&AttemptUnknown{AttemptID: "att_3"}, &AttemptResolved{AttemptID: "att_3", Outcome: AttemptAbandon},
-	} {
-		data, err := Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Apply(&Event{Seq: int64(i + 1), Kind: b.Kind(), Version: 1, Data: data}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := ""
-	for _, a := range f.Prompts() {
-		got += fmt.Sprintf("%s told=%v chain=%v %s%s; ", a.PromptID, a.Told, a.Chain, a.Outcome, a.Reason)
-	}
-	if want := "inp_1 told=true chain=false completed; inp_2 told=false chain=false failedno; inp_3 told=true chain=true ; inp_4 told=false chain=true ; "; got != want || f.Lost != 1 || f.ChainSeq != 10 {
-		t.Errorf("%s\nwant %s (lost %d, chain from %d)", got, want, f.Lost, f.ChainSeq)
+		&TurnStarted{TurnID: "trn_3", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_3"},
+	)
+	want("inp_1 chain=false completed; ")
+	tell(&AttemptPrepared{AttemptID: "att_3", CutoffSeq: 11}, &PromptPromoted{PromptID: "inp_4"}, &AttemptUnknown{AttemptID: "att_3"}, &AttemptResolved{AttemptID: "att_3", Outcome: AttemptAbandon})
+	want("inp_1 chain=false completed; inp_2 chain=false failedno; inp_3 chain=true ; ")
+	tell(&AttemptPrepared{AttemptID: "att_4", CutoffSeq: 15}, &AttemptUnknown{AttemptID: "att_4"}, &AttemptResolved{AttemptID: "att_4", Outcome: AttemptRetry}, &TurnEnded{Outcome: Stopped}, &TurnStarted{TurnID: "trn_4", Cause: CausePrompt}, &PromptPromoted{PromptID: "inp_5"})
+	want("inp_1 chain=false completed; inp_2 chain=false failedno; inp_3 chain=false stopped; ")
+	if f.Lost != 2 || f.ChainSeq != 20 {
+		t.Errorf("lost %d, chain from %d", f.Lost, f.ChainSeq)
 	}
 }
 

@@ -169,6 +169,7 @@ func (w *walker) simple(assigned, words []word, fed bool) {
 	}
 	if why := hides(base, words, fed); why != "" {
 		w.opaque(why)
+		w.script(base, words[1:])
 	}
 	if len(assigned) == 0 {
 		if why := w.prove(words); why != "" && !r.AlwaysAsk {
@@ -176,6 +177,48 @@ func (w *walker) simple(assigned, words []word, fed bool) {
 		}
 	}
 	w.add(r)
+}
+
+// script looks into the text that a shell is given to run: the command is opaque all the
+// same, but a rule that denies a part of it holds.
+func (w *walker) script(base string, args []word) {
+	text := scriptOf(args)
+	if w.depth++; !shells[strings.TrimRight(base, "0123456789.-")] || w.depth > maxDepth || unreadable(text) != "" {
+		w.depth--
+		return
+	}
+	defer func() { w.depth-- }()
+	parsed, err := parse(text, syntax.LangBash)
+	if err != nil {
+		return
+	}
+	inner := newWalker(text, w.root, w.home)
+	inner.dirs, inner.depth = w.dirs, w.depth
+	inner.stmts(parsed.Stmts)
+	for _, r := range inner.out {
+		w.add(r)
+	}
+}
+
+// scriptOf is the text behind a shell's option -c; "": there is none that is known.
+func scriptOf(args []word) string {
+	given := false
+	for i := 0; i < len(args); i++ {
+		switch a := args[i].value; {
+		case !args[i].exact():
+			return ""
+		case len(a) > 1 && (a[0] == '-' || a[0] == '+'):
+			given = given || a[1] != '-' && strings.Contains(a, "c")
+			if strings.HasSuffix(strings.ToLower(a), "o") && a[1] != '-' { // takes a name
+				i++
+			}
+		case given:
+			return a
+		default:
+			return ""
+		}
+	}
+	return ""
 }
 
 // plainReading is the command as a rule would most likely name it.

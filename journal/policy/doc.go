@@ -36,6 +36,12 @@
 // names a secret. Everything else is Unproven: a preset asks, while a rule that
 // the person wrote for the session still allows.
 //
+// # Folders
+//
+// A folder that is changed with all in it (Folder, Names) is judged by its own
+// name, by each name that lies there, and by rules that name files below it. A
+// preset's allow doesn't count where not all of it was looked at.
+//
 // # Limits
 //
 // Paths are compared as text. Links are for the caller to resolve: it has the

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Verdict is the outcome for a whole call.
 type Verdict struct {
@@ -15,6 +18,10 @@ type AskGroup struct {
 	Permission string
 	Resources  []string
 	AlwaysAsk  bool // one of them is opaque or on the floor: never remembered
+	// Why says in plain words why it is asked although rules may allow it, each reason
+	// once: of AlwaysAsk those of what is always asked, else of what a preset's allow
+	// doesn't count for. Empty if no rule allows it.
+	Why []string
 }
 
 // Decision is how one resource was judged.
@@ -54,9 +61,12 @@ func Evaluate(preset Preset, rules []Rule, resources []Resource) Verdict {
 		case Allow:
 			v.AllowedBy = append(v.AllowedBy, d)
 		default:
-			v.Asks = ask(v.Asks, r)
+			v.Asks = ask(v.Asks, d)
 		}
 		v.Action = stricter(v.Action, action)
+		if r.Folder && action != Deny {
+			e.below(&v, r, action)
+		}
 	}
 	return tidy(v, resources)
 }
@@ -88,17 +98,39 @@ func tidy(v Verdict, resources []Resource) Verdict {
 	return v
 }
 
-// ask adds the resource to its permission's group.
-func ask(groups []AskGroup, r Resource) []AskGroup {
-	always := r.Opaque || r.AlwaysAsk || floorValue(r)
-	for i := range groups {
-		if groups[i].Permission == r.Permission {
-			groups[i].Resources = append(groups[i].Resources, r.Value)
-			groups[i].AlwaysAsk = groups[i].AlwaysAsk || always
-			return groups
-		}
+// ask adds what was judged to its permission's group.
+func ask(groups []AskGroup, d Decision) []AskGroup {
+	i := slices.IndexFunc(groups, func(g AskGroup) bool { return g.Permission == d.Resource.Permission })
+	if i < 0 {
+		i, groups = len(groups), append(groups, AskGroup{Permission: d.Resource.Permission})
 	}
-	return append(groups, AskGroup{Permission: r.Permission, Resources: []string{r.Value}, AlwaysAsk: always})
+	groups[i].add(d)
+	return groups
+}
+
+// add takes one more resource into the group.
+func (g *AskGroup) add(d Decision) {
+	r := d.Resource
+	g.Resources = append(g.Resources, r.Value)
+	always := r.Opaque || r.AlwaysAsk || floorValue(r)
+	switch why := r.why(); {
+	case always && !g.AlwaysAsk: // what weighs less says nothing beside it
+		g.AlwaysAsk, g.Why = true, []string{why}
+	case slices.Contains(g.Why, why):
+	case always, !g.AlwaysAsk && (r.Unproven || r.Partly) && d.FromPreset && d.Rule.Action == Allow:
+		g.Why = append(g.Why, why)
+	}
+}
+
+// why is the reason of a resource, whoever made it.
+func (r Resource) why() string {
+	switch {
+	case r.Why != "":
+		return r.Why
+	case floorValue(r):
+		return onTheFloor
+	}
+	return "nobody can tell what it would do"
 }
 
 // floorValue holds the floor for resources that were not made by this package.
@@ -126,7 +158,7 @@ func (e evaluation) judge(r Resource) (Action, Decision) {
 	switch {
 	case r.Opaque, r.AlwaysAsk, floorValue(r):
 		return Ask, d
-	case r.Unproven && d.FromPreset:
+	case (r.Unproven || r.Partly) && d.FromPreset:
 		return Ask, d
 	}
 	return Allow, d

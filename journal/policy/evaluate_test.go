@@ -2,6 +2,7 @@ package policy
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -138,18 +139,44 @@ func TestEvaluate_GroupsByPermission(t *testing.T) {
 	t.Parallel()
 	v := Evaluate(AskWrites, nil, resourcesOf("make all > out.txt; cp a b 2> err.txt; cat x; cd /etc"))
 	want := []AskGroup{
-		{"edit", []string{"out.txt", "err.txt"}, false},
-		{"shell", []string{"make all", "cp a b", "cat x"}, false},
-		{"external_directory", []string{"/etc"}, true},
+		{"edit", []string{"out.txt", "err.txt"}, false, nil},
+		{"shell", []string{"make all", "cp a b", "cat x"}, false, nil},
+		{"external_directory", []string{"/etc"}, true, []string{onTheFloor}},
 	}
 	if v.Action != Ask || !reflect.DeepEqual(v.Asks, want) {
 		t.Errorf("got %s %v, want %v", v.Action, v.Asks, want)
 	}
 	text := "ls; eval x > f"
 	v = Evaluate(AskWrites, nil, resourcesOf(text))
-	want = []AskGroup{{"shell", []string{text}, true}, {"edit", []string{"f"}, false}}
+	want = []AskGroup{{"shell", []string{text}, true, []string{"eval starts another command or changes what names mean"}}, {"edit", []string{"f"}, false, nil}}
 	if !reflect.DeepEqual(v.Asks, want) {
 		t.Errorf("an opaque text is asked as a whole: got %v, want %v", v.Asks, want)
+	}
+}
+
+// proves PER-2 (who is asked is told why, each reason once, and none that isn't one)
+func TestEvaluate_SaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		preset    Preset
+		resources []Resource
+		always    bool
+		why       []string
+	}{
+		{Workspace, resourcesOf("sudo ls; sudo id; doas id; find . -delete"), true, []string{"sudo acts as another person", "doas acts as another person"}},
+		{Workspace, resourcesOf("make all"), false, nil},
+		{AskAll, resourcesOf("ls > a"), false, nil},
+		{Workspace, resourcesOf("find $X"), false, []string{resourcesOf("find $X")[0].Why}},
+		{Workspace, []Resource{{Permission: PermissionExternal, Value: "/etc"}}, true, []string{onTheFloor}},
+		{Workspace, []Resource{{Permission: PermissionShell, Value: "x", Opaque: true}}, true, []string{"nobody can tell what it would do"}},
+	} {
+		v := Evaluate(c.preset, nil, c.resources)
+		if len(v.Asks) == 0 {
+			t.Fatalf("%v isn't asked: %+v", c.resources, v)
+		}
+		if g := v.Asks[0]; g.AlwaysAsk != c.always || !slices.Equal(g.Why, c.why) {
+			t.Errorf("%v: always %v, since %q; want %v, %q", c.resources, g.AlwaysAsk, g.Why, c.always, c.why)
+		}
 	}
 }
 

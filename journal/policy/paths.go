@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -116,10 +117,13 @@ func external(dir, home string) Resource {
 	r := Resource{Permission: PermissionExternal, Value: dir}
 	if onFloor(dir, home) {
 		r.AlwaysAsk = true
-		r.Why = "this folder is always asked for"
+		r.Why = onTheFloor
 	}
 	return r
 }
+
+// onTheFloor is why a folder that no rule opens is asked for.
+const onTheFloor = "this folder belongs to the system, or it is a home folder or holds one"
 
 // onFloor reports the folders that no rule opens: the root, the person's home
 // and what is above it, homes that can't be told, and the system's folders
@@ -179,6 +183,35 @@ func globSecret(glob string) bool {
 	}
 	return hidden && slices.ContainsFunc(secretFolders, func(pattern string) bool { return overlaps(glob, pattern) })
 }
+
+// NamesGuarded reports whether a pattern of files' names, with * and ?, says that it is of
+// a file that the presets ask for: by a hidden name or by the end of one, and not only
+// because it may be of any file. It is for patterns that don't match such a rule as text.
+func NamesGuarded(glob string) bool {
+	parts := strings.Split(classes.ReplaceAllString(plainly.ReplaceAllString(strings.ToLower(glob), "${1}x"), "?"), "/")
+	for i, part := range parts {
+		if rest := strings.Join(parts[i:], "/"); part != "" && strings.IndexByte(".?", part[0]) >= 0 && strings.ContainsAny(rest, "*?") {
+			if slices.ContainsFunc(secretFolders, func(pattern string) bool { return pattern[0] != '*' && overlaps(rest, pattern) }) {
+				return true
+			}
+		}
+	}
+	last := parts[len(parts)-1]
+	begins := last != "" && strings.IndexByte(".?", last[0]) >= 0 || strings.HasPrefix(last, "id_")
+	end := last[max(0, strings.LastIndexByte(last, '.')):]
+	ends := end != last && strings.Trim(end, ".*?") != ""
+	return strings.ContainsAny(last, "*?") && slices.ContainsFunc(secretFiles, func(pattern string) bool {
+		name := strings.TrimPrefix(pattern, "*")
+		return begins && overlaps(last, name) || ends && overlaps(end, name)
+	})
+}
+
+// classes are sets of characters in a pattern, each of which is one; plainly a name begins
+// with one that has no dot.
+var (
+	classes = regexp.MustCompile(`\[[^/]*?\]`)
+	plainly = regexp.MustCompile(`(^|/)\[[a-z0-9_][a-z0-9_-]*\]`)
+)
 
 // absolute resolves a folder as cd does, by its text; "~…" if the home isn't
 // known.

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // Preset is a named set of rules that a session starts from.
 type Preset string
 
@@ -18,6 +20,14 @@ func ParsePreset(s string) (Preset, bool) {
 	default:
 		return "", false
 	}
+}
+
+// Wider reports whether a preset allows more than another one. An unknown one allows
+// what AskAll does.
+func (p Preset) Wider(than Preset) bool { return p.width() > than.width() }
+
+func (p Preset) width() int {
+	return slices.Index([]Preset{AskWrites, Workspace}, p) // -1: AskAll, and what isn't known
 }
 
 // Title is the preset's name for people.

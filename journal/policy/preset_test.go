@@ -6,6 +6,21 @@ import (
 	"testing"
 )
 
+// A preset that allows more is known as such, and one that isn't known allows the least.
+func TestPreset_Wider(t *testing.T) {
+	t.Parallel()
+	for i, order := 0, []Preset{AskAll, AskWrites, Workspace}; i < len(order); i++ {
+		for j := range order {
+			if got := order[i].Wider(order[j]); got != (i > j) {
+				t.Errorf("%s is wider than %s: %v", order[i], order[j], got)
+			}
+		}
+	}
+	if Preset("free").Wider(AskAll) || !AskWrites.Wider("free") {
+		t.Error("an unknown preset allows more than the strictest")
+	}
+}
+
 func TestRule_Validate(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Rule{
@@ -164,4 +179,19 @@ func show(list []Resource) string {
 		out = append(out, s)
 	}
 	return strings.Join(out, "; ")
+}
+
+// A pattern that is of a guarded file by its name is told from one that is of any.
+func TestNamesGuarded(t *testing.T) {
+	t.Parallel()
+	for _, glob := range []string{".e*", "**/.e*", "conf/.en?", "[.]env", "?env", "*.e*", "**/*.en?", "*.p*", ".s*/config", ".*", ".git/c*", "keys/id_*"} {
+		if !NamesGuarded(glob) {
+			t.Errorf("%q may be of a guarded file", glob)
+		}
+	}
+	for _, glob := range []string{"*", "**", "**/*", "src/**", "*.go", "**/*.ts*", "*.test.*", "README*", "test_*", ".github/workflows/*.yml", ".github/**", "*.*", "app/[id]/*.tsx", "[a-z]*.go", "Makefile"} {
+		if NamesGuarded(glob) {
+			t.Errorf("%q is of no guarded file", glob)
+		}
+	}
 }

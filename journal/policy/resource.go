@@ -24,6 +24,13 @@ type Resource struct {
 	// expanded it, "" if Value is exact. A later deny or ask rule that could
 	// match it makes it asked.
 	Could string
+	// Folder: it is a folder that is changed with all in it. What rules say of a file
+	// below it counts for it.
+	Folder bool
+	// Names are those of what lies in the folder, from it on, each ended by a NUL; Partly:
+	// there is more than they say.
+	Names  string
+	Partly bool
 	// Why says in plain words why it is opaque, always asked or unproven.
 	Why string
 }

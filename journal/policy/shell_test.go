@@ -223,3 +223,19 @@ func FuzzShellResources(f *testing.F) {
 		}
 	})
 }
+
+// A text that isn't analysed isn't parsed either: very deep ones would take the stack.
+//
+// proves PER-1
+func TestWords_NotOfWhatIsntAnalysed(t *testing.T) {
+	t.Parallel()
+	for _, part := range []string{"(", "$(", "{ ", "a;"} {
+		command := strings.Repeat(part, 4<<20)
+		if words, ok := Words(command); ok {
+			t.Errorf("%q again and again has %d words", part, len(words))
+		}
+		if got := ShellResources(command, "/w", ""); len(got) != 1 || !got[0].Opaque {
+			t.Errorf("%q again and again is %d resources", part, len(got))
+		}
+	}
+}

@@ -9,8 +9,12 @@ import (
 // Words gives the text of each word of a command as a path pattern: quotes and
 // escapes are resolved, and what only the shell can know (an expansion) stands as
 // *. For who must look at the files that a command may name. ok is false if the
-// command can't be parsed; ShellResources then calls it opaque.
+// command can't be parsed, or isn't, since it is too long or too deep; ShellResources
+// then calls it opaque.
 func Words(command string) (words []string, ok bool) {
+	if unreadable(command) != "" {
+		return nil, false
+	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		return nil, false
