@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"holdfast/journal"
 )
@@ -72,7 +71,7 @@ func (l *locked) maySucceedAgent(ctx context.Context, folder string) (bool, erro
 	if lives, err := folderLives(ctx, l.t, p.Folder, workerFresh.Milliseconds()); err != nil || lives {
 		return false, err
 	}
-	return true, l.loseAgent(ctx)
+	return true, l.loseAgent(ctx, folder, "")
 }
 
 func (l *locked) forsake(ctx context.Context, c journal.OpenCall) error {
@@ -87,8 +86,8 @@ func (l *locked) forsake(ctx context.Context, c journal.OpenCall) error {
 	if call.Process != nil {
 		host = call.Process.Host
 	}
-	return l.unknown(ctx, c.ID, []journal.Evidence{{Type: "process", Text: fmt.Sprintf("It was still running on %s when it was last seen there, at %s. No server there answers now. It may still be running.",
-		host, time.UnixMilli(call.AdoptedAt).UTC().Format(time.RFC3339))}})
+	return l.unknown(ctx, c.ID, []journal.Evidence{{Type: journal.EvidenceProcess, Text: fmt.Sprintf("It was still running on %s when it was last seen there, at %s. No server there answers now. It may still be running.",
+		host, journal.TimeInWords(call.AdoptedAt))}})
 }
 
 // othersMayAsk reports whether an expired claim has something under shims of a

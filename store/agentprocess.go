@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -97,9 +98,10 @@ func (l *locked) moveAgent(ctx context.Context, io AgentIO, last int64) (int64, 
 		io.ReadTo, io.Skip, last, l.now, io.ProcessID, l.row.ID, io.Sent, io.ReadTo, io.ReadTo, io.Skip)
 }
 
-// told reports that an append without events had committed although its answer was lost.
+// told reports that an append without events had committed although its answer was
+// lost: it had none, or what it had to give up was over.
 func told(ctx context.Context, q querier, a Append) (bool, error) {
-	if len(a.Drafts) > 0 || a.Agent == nil {
+	if a.Agent == nil || !onlyGivesUp(a.Drafts) || len(a.Drafts) > 0 && len(a.Agent.Frames) == 0 { // that may be done twice
 		return false, nil
 	}
 	var n int
@@ -168,9 +170,98 @@ func (s *Store) AgentProcesses(ctx context.Context, folder, after string, limit 
 	return out, now, err
 }
 
+// LostAgent is what is known of a process that another state folder keeps, for who goes
+// on without it.
+func (s *Store) LostAgent(ctx context.Context, sessionID, processID string) (out journal.AgentLost, err error) {
+	err = s.read(ctx, func(q querier) error {
+		out, err = lostAgent(ctx, q, sessionID, processID)
+		return err
+	})
+	return out, err
+}
+
+// AgentStart gives the process that one of a session's agent was started as; nil: the
+// journal doesn't say.
+func (s *Store) AgentStart(ctx context.Context, sessionID, processID string) (out *journal.Process, err error) {
+	err = s.read(ctx, func(q querier) error {
+		out = nil
+		var rows []eventRow
+		if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND kind = 'agent.started' ORDER BY seq DESC", sessionID); err != nil {
+			return err
+		}
+		for i := range rows {
+			ev := rows[i].event()
+			body, err := ev.Decode()
+			if err != nil {
+				return err
+			}
+			if b, ok := body.(*journal.AgentStarted); ok && b.ProcessID == processID {
+				out = b.Process
+				return nil
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// lostAgent reads where a process of the session's agent ran, and since when.
+func lostAgent(ctx context.Context, q querier, sessionID, processID string) (journal.AgentLost, error) {
+	out := journal.AgentLost{ProcessID: processID}
+	var rows []eventRow
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND kind = 'agent.started' ORDER BY seq DESC LIMIT 1", sessionID); err != nil || len(rows) == 0 {
+		return out, err
+	}
+	ev := rows[0].event()
+	body, err := ev.Decode()
+	if err != nil {
+		return out, err
+	}
+	if b, ok := body.(*journal.AgentStarted); ok && b.ProcessID == processID {
+		out.Since = ev.Time
+		if b.Process != nil {
+			out.Host, out.PID = b.Process.Host, b.Process.PID
+		}
+	}
+	return out, nil
+}
+
+// AgentEnd is how a process ended, and what that says of the calls that ran in it.
+type AgentEnd struct {
+	Ended    journal.AgentEnded
+	Evidence journal.Evidence
+}
+
+// lateEnd journals the end of a process that the session went on without (LEA-12), and
+// says it of the calls that are unknown because of that.
+func (l *locked) lateEnd(ctx context.Context, end AgentEnd) error {
+	i := slices.IndexFunc(l.st.Lost, func(p journal.AgentLost) bool { return p.ProcessID == end.Ended.ProcessID })
+	if i < 0 {
+		return nil
+	}
+	attempts := l.st.Lost[i].Attempts
+	if err := l.append(ctx, journal.Server(), &end.Ended); err != nil {
+		return err
+	}
+	for _, id := range l.st.UnknownCalls {
+		c, err := loadCall(ctx, l.t, id)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(attempts, c.AttemptID) {
+			continue
+		}
+		if err := l.append(ctx, journal.Server(), &journal.CallEvidence{CallID: id, Evidence: end.Evidence}); err != nil {
+			return err
+		}
+	}
+	return l.flush(ctx)
+}
+
 // ForgetAgentProcess removes the row of a process that has ended, with what it was
-// to be told. Code: conflict while an attempt of it is in flight.
-func (s *Store) ForgetAgentProcess(ctx context.Context, row AgentProcessRow) error {
+// to be told. If the session went on without it, and nobody knew its end, that is
+// journalled. Code: conflict while an attempt of it is in flight.
+func (s *Store) ForgetAgentProcess(ctx context.Context, row AgentProcessRow, end AgentEnd) error {
 	return s.write(ctx, row.SessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockSelect(ctx, row.SessionID, t.dialect().lock())
 		if err != nil {
@@ -185,7 +276,7 @@ func (s *Store) ForgetAgentProcess(ctx context.Context, row AgentProcessRow) err
 				return err
 			}
 		}
-		return nil
+		return l.lateEnd(ctx, end)
 	})
 }
 
@@ -264,18 +355,6 @@ func (s *Store) CurrentAgent(ctx context.Context, sessionID string) (*AgentProce
 			return nil
 		}
 		out = &p
-		return err
-	})
-	return out, err
-}
-
-// Verdicts lists the calls of a session's last attempt whose outcome was unknown
-// and that a person has resolved, in the order in which they were proposed.
-func (s *Store) Verdicts(ctx context.Context, sessionID string) ([]*journal.Call, error) {
-	var out []*journal.Call
-	err := s.read(ctx, func(q querier) error {
-		var err error
-		out, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NOT NULL AND attempt_id = (SELECT id FROM attempt WHERE session_id = ? ORDER BY seq DESC LIMIT 1) ORDER BY proposed_seq", sessionID, sessionID)
 		return err
 	})
 	return out, err

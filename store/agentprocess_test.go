@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"testing"
 
 	"holdfast/journal"
@@ -167,17 +170,61 @@ func TestRecover_LosesTheAgent(t *testing.T) {
 			},
 		} {
 			r := mustAgentRun(t, s)
+			// It may run what it asks nobody for without a word; not what it has just asked for.
+			silent, judged, quiet := r.own(t, s, journal.EffectEffect), r.own(t, s, journal.EffectEffect), r.own(t, s, journal.EffectRead)
+			said, allowed := r.own(t, s, journal.EffectEffect), r.own(t, s, journal.EffectEffect) // to run, by itself and by a rule, and then asked for
+			byRule := announced(allowed)
+			byRule.AllowedBy = journal.AllowedBy{Type: journal.AllowedByRule}
+			storetest.MustAppend(t, s, r.Claim, "", announced(said), byRule)
+			must(t, r.tell(t, s, store.AgentIO{Sent: 2, Asks: []store.AgentAsk{{N: 7, CallID: judged, Request: "{}"}, {N: 8, CallID: said, Request: "{}"}, {N: 9, CallID: allowed, Request: "{}"}}}))
 			lose(r)
 			st := storetest.MustState(t, s, r.Session)
-			if len(st.UnknownAttempts) != 1 || len(st.UnknownCalls) != 1 || st.UnknownCalls[0] != r.runs || len(st.Pending) != 0 || len(st.Calls) != 0 || st.InFlight() || st.Adopts() || st.Process != nil {
+			if len(st.UnknownAttempts) != 1 || !slices.Equal(st.UnknownCalls, []string{r.runs, silent, allowed}) || len(st.Pending) != 0 || len(st.Calls) != 0 || st.InFlight() || st.Adopts() || st.Process != nil {
 				t.Errorf("%s: %+v", name, st)
 			}
-			for id, want := range map[string]journal.CallState{r.runs: journal.CallIsUnknown, r.waits: journal.CallCancelled, r.reads: journal.CallCancelled} {
+			for id, want := range map[string]journal.CallState{r.runs: journal.CallIsUnknown, r.waits: journal.CallCancelled, r.reads: journal.CallCancelled, silent: journal.CallIsUnknown, judged: journal.CallCancelled, said: journal.CallCancelled, allowed: journal.CallIsUnknown, quiet: journal.CallCancelled} {
 				if got := callState(t, s, r.Run, id); got != want {
 					t.Errorf("%s: the call is %s, want %s", name, got, want)
 				}
 			}
+			for _, became := range storetest.Body[*journal.StepRecovered](t, storetest.Events(t, s, r.Session)).Calls {
+				if got := callState(t, s, r.Run, became.CallID); got != became.Became {
+					t.Errorf("%s: it is said that the call became %s, and it is %s", name, became.Became, got)
+				}
+			}
 			noClaim(t, s, r.Session, "w")
+		}
+	})
+}
+
+// A call that was let run before its agent asked for it once more may have run when the
+// agent is lost, or the turn stopped: nobody knows how it ended.
+//
+// proves CAL-4 CAL-7 COO-4
+func TestRecover_WhatRanBeforeItWasAskedOnceMore(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, rejected := range []bool{false, true} {
+			r := mustAgentRun(t, s)
+			again := store.NewID("per")
+			storetest.MustAppend(t, s, r.Claim, "", storetest.Ask(again, r.runs), &journal.CallOutput{CallID: r.runs, Stream: "stdout", Text: journal.T("out")})
+			if rejected {
+				_, err := s.Decide(t.Context(), r.Owner, again, store.Decision{Reply: journal.ReplyReject, Message: "no"})
+				must(t, err)
+				if got := callState(t, s, r.Run, r.runs); got != journal.CallIsWaiting {
+					t.Errorf("it is %s", got)
+				}
+			}
+			storetest.MustLose(t, s, r.Claim)
+			st := storetest.MustState(t, s, r.Session)
+			b := storetest.Body[*journal.StepRecovered](t, storetest.Events(t, s, r.Session))
+			became := slices.ContainsFunc(b.Calls, func(c journal.RecoveredCall) bool { return c.CallID == r.runs && c.Became == journal.CallIsUnknown })
+			if !slices.Equal(st.UnknownCalls, []string{r.runs}) || len(st.Pending) != 0 || !became {
+				t.Errorf("%+v, %+v", st, b.Calls)
+			}
+			if report, err := s.Verify(t.Context(), store.VerifyOptions{}); err != nil || !report.OK() {
+				t.Errorf("verify says %+v, %v", report.Checks, err)
+			}
 		}
 	})
 }
@@ -206,12 +253,12 @@ func TestAgentProcess_ListedUntilForgotten(t *testing.T) {
 		if err != nil || len(list) != 1 || !list[0].Busy || !list[0].Claimed || !list[0].Current {
 			t.Fatalf("%+v, %v", list, err)
 		}
-		storetest.WantSlug(t, s.ForgetAgentProcess(t.Context(), list[0]), "attempt-state")
+		storetest.WantSlug(t, s.ForgetAgentProcess(t.Context(), list[0], store.AgentEnd{}), "attempt-state")
 		storetest.MustLose(t, s, r.Claim)
 		if lost, _, err := s.AgentProcesses(t.Context(), r.Claim.StateFolderID, "", 10); err != nil || len(lost) != 1 || lost[0].Busy || lost[0].Current {
 			t.Errorf("%+v, %v; want one that nobody needs", lost, err)
 		}
-		must(t, s.ForgetAgentProcess(t.Context(), list[0]))
+		must(t, s.ForgetAgentProcess(t.Context(), list[0], store.AgentEnd{}))
 		list, _, err = s.AgentProcesses(t.Context(), r.Claim.StateFolderID, "", 10)
 		if err != nil || len(list) != 0 {
 			t.Errorf("%+v, %v", list, err)
@@ -231,7 +278,7 @@ func TestRecover_AnAgentThatCantBeFollowedIsGivenUp(t *testing.T) {
 		lose := func(failed bool) journal.State {
 			t.Helper()
 			must(t, s.ExpireClaim(t.Context(), r.Claim))
-			done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), Agent: true, Failed: failed})
+			done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), Agent: true, Failed: failed, By: r.Claim.StateFolderID})
 			if err != nil || !done {
 				t.Fatalf("%v, %v", done, err)
 			}
@@ -249,7 +296,98 @@ func TestRecover_AnAgentThatCantBeFollowedIsGivenUp(t *testing.T) {
 		if st.Blocked == nil || st.Blocked.Cause != journal.BlockRecovery || st.Adopts() || st.Process != nil || len(st.UnknownAttempts) != 1 || len(st.Pending) != 0 {
 			t.Errorf("%+v", st)
 		}
+		events := storetest.Events(t, s, r.Session)
+		if end := storetest.Body[*journal.AgentEnded](t, events); end.Reason == "" || storetest.CountKind(events, journal.KindAgentEnded) != 1 {
+			t.Errorf("its process ended %d times, so: %+v", storetest.CountKind(events, journal.KindAgentEnded), end)
+		}
 		noClaim(t, s, r.Session, "w")
 		storetest.CheckInvariants(t, s)
+	})
+}
+
+// Who goes on without a process that only another state folder's servers can ask of says
+// that it may still run, where and since when, and never that it has ended; its end is
+// journalled when it is seen. Of one's own it is known.
+//
+// proves LEA-12 ATT-3 CAL-7 REC-4
+func TestRecover_AnAgentThatMayStillRun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for name, c := range map[string]struct {
+			by    string
+			adopt bool // first, by a folder whose servers are gone then
+		}{"by another folder": {by: "elsewhere"}, "after it was adopted": {by: "elsewhere", adopt: true}, "by its own": {}} {
+			r := mustAgentRun(t, s)
+			folder := r.Claim.StateFolderID
+			second := store.NewID("prc")
+			must(t, s.ForgetAgentProcess(t.Context(), store.AgentProcessRow{ID: "prc_none", SessionID: r.Session}, store.AgentEnd{}))
+			storetest.MustAppend(t, s, r.Claim, "", &journal.AgentStarted{ProcessID: second, StateFolderID: folder, Process: &journal.Process{Host: "build-2", PID: 7}})
+			must(t, s.ExpireClaim(t.Context(), r.Claim))
+			by := cmp.Or(c.by, folder)
+			if c.adopt {
+				_, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), Agent: true})
+				must(t, err)
+				_, err = s.Claim(t.Context(), claimRequest(r.Session, by))
+				must(t, err)
+			} else {
+				_, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim), By: by})
+				must(t, err)
+			}
+			evs := storetest.Events(t, s, r.Session)
+			lost, ended := storetest.CountKind(evs, journal.KindAgentLost), storetest.CountKind(evs, journal.KindAgentEnded)
+			st := storetest.MustState(t, s, r.Session)
+			if c.by == "" {
+				if lost != 0 || ended != 1 || st.LostWith(r.attempt) != nil {
+					t.Errorf("%s: %d lost, %d ended, %+v", name, lost, ended, st)
+				}
+				continue
+			}
+			b := storetest.Body[*journal.AgentLost](t, evs)
+			if lost != 1 || ended != 0 || b.ProcessID != second || b.Host != "build-2" || b.PID != 7 || b.Since == 0 || !slices.Equal(b.Attempts, []string{r.attempt}) || st.Process != nil || st.LostWith(r.attempt) == nil {
+				t.Fatalf("%s: %d lost, %d ended, %+v, state %+v", name, lost, ended, b, st)
+			}
+			evidence := func() []journal.Evidence {
+				call, err := s.Call(t.Context(), r.Owner, r.runs)
+				must(t, err)
+				return call.Evidence
+			}
+			if all := evidence(); !strings.Contains(all[len(all)-1].Text, "The agent's process ran on build-2 as pid 7 since ") || !strings.HasSuffix(all[len(all)-1].Text, "It may still be running there.") {
+				t.Errorf("%s: the call says %+v", name, all)
+			}
+			end := store.AgentEnd{Ended: journal.AgentEnded{ProcessID: second, Signal: "SIGKILL"}, Evidence: journal.Evidence{Type: "process", Text: "It ended."}}
+			for range 2 {
+				must(t, s.ForgetAgentProcess(t.Context(), store.AgentProcessRow{ID: second, SessionID: r.Session}, end))
+			}
+			evs = storetest.Events(t, s, r.Session)
+			if st := storetest.MustState(t, s, r.Session); storetest.CountKind(evs, journal.KindAgentEnded) != 1 || st.LostWith(r.attempt) != nil || len(st.UnknownAttempts) != 1 {
+				t.Errorf("%s: after its end was seen: %+v", name, st)
+			}
+			if all := evidence(); all[len(all)-1].Text != "It ended." {
+				t.Errorf("%s: the call says %+v", name, all)
+			}
+		}
+		storetest.CheckInvariants(t, s)
+	})
+}
+
+// Since when a call may run is known also if its dispatch and its end are one commit.
+//
+// proves CAL-5
+func TestAppend_SinceWhenACallIsUnknown(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := mustAgentRun(t, s)
+		id := r.own(t, s, journal.EffectEffect)
+		evs := storetest.MustAppend(t, s, r.Claim, "", announced(id), &journal.CallUnknown{CallID: id})
+		b := storetest.Body[*journal.CallUnknown](t, evs)
+		if b.Since == 0 || b.Since != evs[0].Time {
+			t.Errorf("since %d, want %d", b.Since, evs[0].Time)
+		}
+		storetest.MustAppend(t, s, r.Claim, "", &journal.CallUnknown{CallID: r.runs})
+		if n, err := s.Unknowns(t.Context(), r.Session); n != 2 || err != nil {
+			t.Errorf("%d unknown, %v", n, err)
+		}
+		_, err := s.Unknowns(t.Context(), "ses_none")
+		storetest.WantCode(t, err, journal.NotFound)
 	})
 }

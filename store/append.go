@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,6 +186,14 @@ func (l *locked) append(ctx context.Context, actor journal.Actor, body journal.B
 }
 
 func (l *locked) appendDraft(ctx context.Context, d journal.Draft) error {
+	if b, ok := d.Body.(*journal.CallUnknown); ok && b.Since == 0 { // it may have been dispatched in this very batch
+		c, err := loadCall(ctx, l.t, b.CallID)
+		if err != nil {
+			return err
+		}
+		since := *b
+		since.Since, d.Body = c.DispatchedAt, &since
+	}
 	data, err := l.encode(ctx, d.Body)
 	if err != nil {
 		return err
@@ -270,7 +277,7 @@ func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 	if text.Raw {
 		clean = l.clean().Bytes
 	}
-	ref, err := l.putBlob(ctx, clean(text.S))
+	ref, err := l.putBlob(ctx, []byte(clean(text.S)))
 	if err != nil {
 		return err
 	}
@@ -282,19 +289,13 @@ func (l *locked) blob(ctx context.Context, text *journal.Text) error {
 // withInput moves the input of a call into a blob if it is long, and names the member
 // that refers to it.
 func (l *locked) withInput(ctx context.Context, body journal.Body) (_ journal.Body, moved []string, err error) {
-	switch b := body.(type) {
-	case *journal.CallProposed:
-		if len(b.Input) > journal.MaxField {
-			p := *b
-			p.Input, err = l.blobInput(ctx, b.Input)
-			return &p, []string{"input"}, err
-		}
-	case *journal.CallDescribed:
-		if len(b.Input) > journal.MaxField {
-			d := *b
-			d.Input, err = l.blobInput(ctx, b.Input)
-			return &d, []string{"input"}, err
-		}
+	b, ok := body.(journal.Inputter)
+	if !ok {
+		return body, nil, nil
+	}
+	if input, _ := b.CallInput(); len(input) > journal.MaxField {
+		input, err = l.blobInput(ctx, input)
+		return b.WithInput(input), []string{"input"}, err
 	}
 	return body, nil, nil
 }
@@ -304,18 +305,17 @@ func (l *locked) blobInput(ctx context.Context, input json.RawMessage) (json.Raw
 	if err != nil {
 		return nil, fmt.Errorf("clean the input: %w", err)
 	}
-	ref, err := l.putBlob(ctx, string(clean))
+	ref, err := l.putBlob(ctx, clean)
 	if err != nil {
 		return nil, err
 	}
 	return journal.Encode(ref)
 }
 
-func (l *locked) putBlob(ctx context.Context, s string) (journal.Text, error) {
-	h := sha256.Sum256([]byte(s))
-	sum := hex.EncodeToString(h[:])
-	_, err := l.t.exec(ctx, "INSERT INTO blob (session_id, sha256, data) VALUES (?, ?, ?) ON CONFLICT (session_id, sha256) DO NOTHING", l.row.ID, sum, []byte(s))
-	return journal.Text{Blob: sum, Bytes: int64(len(s))}, err
+func (l *locked) putBlob(ctx context.Context, data []byte) (journal.Text, error) {
+	sum := journal.Hash(data)
+	_, err := l.t.exec(ctx, "INSERT INTO blob (session_id, sha256, data) VALUES (?, ?, ?) ON CONFLICT (session_id, sha256) DO NOTHING", l.row.ID, sum, data)
+	return journal.Text{Blob: sum, Bytes: int64(len(data))}, err
 }
 
 // flush writes the session's row back after appends and asks for the wake-ups.
@@ -360,7 +360,7 @@ func interrupted(st *journal.State) int64 {
 	switch {
 	case !st.TurnOpen() || st.Interrupt == nil:
 		return 0
-	case st.Interrupt.Mode == journal.InterruptNow:
+	case st.Interrupt.AtOnce():
 		return interruptedNow
 	}
 	return 1

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -50,7 +52,7 @@ func (s *Store) Calls(ctx context.Context, owner, sessionID string, after int64)
 // liveOutput counts what calls that still run have written so far.
 func liveOutput(ctx context.Context, q querier, calls []*journal.Call) (err error) {
 	for _, c := range calls {
-		if c.State != journal.CallIsDispatched {
+		if !c.Began() {
 			continue
 		}
 		if c.OutputBytes, c.DroppedBytes, err = countOutput(ctx, q, c.ID); err != nil {
@@ -131,10 +133,13 @@ func (s *Store) ResolveCall(ctx context.Context, owner, callID string, r CallRes
 		if err := l.append(ctx, journal.User(owner), &journal.CallResolved{CallID: callID, Outcome: r.Outcome, By: owner, Evidence: r.Evidence, Then: r.Then}); err != nil {
 			return err
 		}
-		if err := l.afterResolution(ctx, owner, r.Then); err != nil {
+		if out, err = loadCall(ctx, t, callID); err != nil {
 			return err
 		}
-		if out, err = loadCall(ctx, t, callID); err != nil {
+		if err := l.foundOfPlan(ctx, out); err != nil {
+			return err
+		}
+		if err := l.afterResolution(ctx, owner, r.Then); err != nil {
 			return err
 		}
 		err = l.flush(ctx)
@@ -145,8 +150,28 @@ func (s *Store) ResolveCall(ctx context.Context, owner, callID string, r CallRes
 	return out, err
 }
 
+// foundOfPlan says in the plan what a person found of the step that a call is of. Who
+// made the plan can't, unless its turn goes on.
+func (l *locked) foundOfPlan(ctx context.Context, c *journal.Call) error {
+	i := slices.IndexFunc(l.st.Plan, func(p journal.PlanItem) bool {
+		return c.AttemptID == "" && (c.Key == p.Key || strings.HasPrefix(c.Key, p.Key+"#")) // the step's key, for the nth time
+	})
+	if i < 0 {
+		return nil
+	}
+	plan := slices.Clone(l.st.Plan)
+	if plan[i].State, plan[i].Found = journal.PlanUnknown, c.Resolution.Outcome; c.Resolution.Outcome == journal.Happened {
+		plan[i].State, plan[i].Found = journal.PlanDone, ""
+	}
+	if plan[i] == l.st.Plan[i] {
+		return nil
+	}
+	return l.append(ctx, journal.Server(), &journal.PlanUpdated{Plan: plan})
+}
+
 // afterResolution lets the last resolution decide: stay ends the open turn,
-// continue goes on with it, or with a new turn if it has ended (PRO-6).
+// continue goes on with it, or with a new turn if it has ended (PRO-6): of one that
+// was stopped for a prompt, with that prompt, unless its own message is to be sent again.
 func (l *locked) afterResolution(ctx context.Context, owner string, then journal.Then) error {
 	defer l.wakeWork()
 	if l.st.Unknowns() > 0 || l.st.Turn == nil {
@@ -157,13 +182,24 @@ func (l *locked) afterResolution(ctx context.Context, owner string, then journal
 		if l.st.Interrupt != nil {
 			return nil
 		}
-		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
+		return l.interrupt(ctx, owner, &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow})
 	case then == journal.ThenStay && l.st.TurnOpen():
 		return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: "stay"})
 	case then == journal.ThenContinue && !l.st.TurnOpen() && l.st.Turn.Outcome != journal.Completed && !l.st.Archived:
+		if again, err := l.sentAgain(ctx); err != nil || (!again && !l.st.Held && l.st.Sends()) {
+			return err
+		}
 		return l.continueTurn(ctx, owner, &journal.ContinuationRequested{})
 	}
 	return nil
+}
+
+// sentAgain reports whether a person wants the last message of the last turn sent once
+// more (ATT-6). One of an earlier message of it was carried out before.
+func (l *locked) sentAgain(ctx context.Context) (bool, error) {
+	var n int
+	err := l.t.get(ctx, &n, "SELECT count(*) FROM attempt WHERE session_id = ? AND turn_id = ? AND resolution = ? AND seq = (SELECT max(seq) FROM attempt WHERE session_id = ? AND turn_id = ?)", l.row.ID, l.st.Turn.ID, string(journal.AttemptRetry), l.row.ID, l.st.Turn.ID)
+	return n > 0, err
 }
 
 // Attempt reads one attempt of the owner's. Code: not_found.
@@ -219,36 +255,84 @@ func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r A
 	return out, err
 }
 
+const sameAsUnknown = "SELECT count(*) FROM call WHERE session_id = ? AND tool = ? AND input_sha256 = ? AND state = 'unknown'"
+
 // SameAsUnknown tells whether a call with this tool and input has had an unknown
 // outcome in the session: another one always asks (CAL-6).
 func (s *Store) SameAsUnknown(ctx context.Context, sessionID, tool, inputSHA256 string) (bool, error) {
 	var n int
 	err := s.read(ctx, func(q querier) error {
-		return q.get(ctx, &n, "SELECT count(*) FROM call WHERE session_id = ? AND tool = ? AND input_sha256 = ? AND state = 'unknown'", sessionID, tool, inputSHA256)
+		return q.get(ctx, &n, sameAsUnknown, sessionID, tool, inputSHA256)
 	})
 	return n > 0, err
 }
 
+// lostBefore is the newest other call of a call's session with the same tool and input
+// whose outcome was lost, as it stands now; nil: there is none.
+func lostBefore(ctx context.Context, q querier, c *journal.Call) (*journal.Call, error) {
+	if c == nil {
+		return nil, nil //nolint:nilnil // none of what isn't at hand
+	}
+	list, err := callsWhere(ctx, q, "session_id = ? AND tool = ? AND input_sha256 = ? AND state = 'unknown' AND id <> ? ORDER BY proposed_seq DESC LIMIT 1", c.SessionID, c.Tool, c.InputSHA256, c.ID)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// ErrNoInput says that the blob is missing that the input of a call lies in.
+var ErrNoInput = errors.New("it is missing")
+
+// WholeInput puts the text of a long input in the place of its reference, which the fold
+// of a turn has; so for what its agent said of it later. ErrNoInput: the blob of one is
+// missing, and what refers to it stays.
+func (s *Store) WholeInput(ctx context.Context, c *journal.Call) error {
+	return s.read(ctx, func(q querier) error {
+		if err := wholeInput(ctx, q, c); err != nil {
+			return err
+		}
+		if ref, elsewhere := c.Elsewhere(); elsewhere {
+			return fmt.Errorf("the input of %s lies in the blob %s: %w", c.ID, ref.Blob, ErrNoInput)
+		}
+		return nil
+	})
+}
+
 // wholeInput puts the text of a long input in the place of its reference: who is
-// asked to allow a call reads all of it.
-func wholeInput(ctx context.Context, q querier, c *journal.Call) error {
-	if c == nil || len(c.Input) > 200 {
+// asked to allow a call reads all of it. So for what its agent said of it later.
+func wholeInput(ctx context.Context, q querier, c *journal.Call) (err error) {
+	if c == nil {
 		return nil
 	}
-	var ref struct {
-		Blob  string `json:"blob"`
-		Bytes int64  `json:"bytes"`
-	}
-	if err := json.Unmarshal(c.Input, &ref); err != nil || len(ref.Blob) != 64 || ref.Bytes == 0 {
-		return nil //nolint:nilerr // an input of its own, which may have any form
-	}
-	var data []byte
-	err := q.get(ctx, &data, "SELECT data FROM blob WHERE session_id = ? AND sha256 = ?", c.SessionID, ref.Blob)
-	if errors.Is(err, sql.ErrNoRows) { // one that only looks like a reference
-		return nil
-	}
-	if err == nil && json.Valid(data) {
-		c.Input = data
+	if c.Input, err = whole(ctx, q, c.SessionID, c.Input, c.InputSHA256); err == nil && c.Later != nil {
+		c.Later, err = whole(ctx, q, c.SessionID, c.Later, "")
 	}
 	return err
+}
+
+// wholeInputs is wholeInput of several.
+func wholeInputs(ctx context.Context, q querier, calls []*journal.Call) error {
+	for _, c := range calls {
+		if err := wholeInput(ctx, q, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole gives an input as it was said. Where the blob is missing the reference stays.
+func whole(ctx context.Context, q querier, session string, input json.RawMessage, sha256 string) (json.RawMessage, error) {
+	ref, elsewhere := journal.InputBlob(input, sha256)
+	if !elsewhere {
+		return input, nil
+	}
+	var data []byte
+	err := q.get(ctx, &data, "SELECT data FROM blob WHERE session_id = ? AND sha256 = ?", session, ref.Blob)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return input, nil
+	case err == nil && json.Valid(data):
+		return data, nil
+	}
+	return input, err
 }

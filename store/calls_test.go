@@ -390,3 +390,34 @@ func TestAttempts(t *testing.T) {
 		end(t, s, c, journal.Completed, true)
 	})
 }
+
+// What a person found of a step stands in the plan at once, whoever made the plan has
+// a turn to say it or not.
+//
+// proves CAL-6
+func TestResolveCall_SaysInThePlanWhatWasFound(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, found := range []journal.PlanItem{
+			{State: journal.PlanDone}, {State: journal.PlanUnknown, Found: journal.DidNotHappen}, {State: journal.PlanUnknown, Found: journal.InPart}, {State: journal.PlanUnknown, Found: journal.CannotTell},
+		} {
+			r := storetest.MustRun(t, s, "w")
+			call := r.MustDispatched(t, s, journal.EffectEffect)
+			step := journal.PlanItem{Key: "key-" + call, Title: "Announce", State: journal.PlanRunning}
+			other := journal.PlanItem{Key: "key", Title: "Another", State: journal.PlanPending}
+			storetest.MustAppend(t, s, r.Claim, "", &journal.PlanUpdated{Plan: []journal.PlanItem{other, step}})
+			storetest.MustLose(t, s, r.Claim)
+			verdict := found.Found
+			if verdict == "" {
+				verdict = journal.Happened
+			}
+			_, err := s.ResolveCall(t.Context(), r.Owner, call, store.CallResolution{Outcome: verdict, Evidence: "I looked", Then: journal.ThenStay})
+			must(t, err)
+			st := storetest.MustState(t, s, r.Session)
+			step.State, step.Found = found.State, found.Found
+			if want := []journal.PlanItem{other, step}; !slices.Equal(st.Plan, want) || st.TurnOpen() {
+				t.Errorf("%s: the plan is %+v, want %+v", verdict, st.Plan, want)
+			}
+		}
+	})
+}

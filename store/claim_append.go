@@ -50,7 +50,11 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 				return err
 			}
 		}
-		l, err := t.lockFenced(ctx, c, len(a.Drafts))
+		n := len(a.Drafts)
+		if onlyGivesUp(a.Drafts) { // and maybe no event is written
+			n = 0
+		}
+		l, err := t.lockFenced(ctx, c, n)
 		if err != nil {
 			return err
 		}
@@ -58,9 +62,15 @@ func (s *Store) Append(ctx context.Context, c *journal.Claim, a Append) ([]journ
 			return err
 		}
 		for _, d := range a.Drafts {
+			if l.isOver(d) {
+				continue
+			}
 			if err := l.appendDraft(ctx, d); err != nil {
 				return err
 			}
+		}
+		if err := l.stopAsking(ctx); err != nil {
+			return err
 		}
 		if a.Spool != nil {
 			if err := l.readTo(ctx, *a.Spool); err != nil {
@@ -105,20 +115,40 @@ func begins(d journal.Draft) bool {
 	return false
 }
 
-// appended finds the events of an append that had committed although its answer was lost.
+// isOver reports whether a draft gives up a request that waits for nobody any more: a
+// person has answered it, or it was cancelled with a stop. Who is late writes no event
+// (CAL-8); all else that it says stands.
+func (l *locked) isOver(d journal.Draft) bool {
+	b, ok := d.Body.(*journal.PermissionCancelled)
+	return ok && !slices.Contains(l.st.Pending, b.ID)
+}
+
+// givesUp reports whether a draft may have been left out of an append that has committed.
+func givesUp(d journal.Draft) bool {
+	_, ok := d.Body.(*journal.PermissionCancelled)
+	return ok
+}
+
+func onlyGivesUp(drafts []journal.Draft) bool {
+	return !slices.ContainsFunc(drafts, func(d journal.Draft) bool { return !givesUp(d) })
+}
+
+// appended finds the events of an append that had committed although its answer was
+// lost, but for what was over then.
 func appended(ctx context.Context, q querier, sessionID string, drafts []journal.Draft) ([]journal.Event, error) {
-	if len(drafts) == 0 {
-		return nil, nil
+	for i, d := range drafts {
+		var seq int64
+		err := q.get(ctx, &seq, "SELECT seq FROM event WHERE id = ?", d.ID)
+		switch {
+		case err == nil:
+			return eventsAfter(ctx, q, sessionID, seq-1, len(drafts)-i)
+		case !errors.Is(err, sql.ErrNoRows):
+			return nil, err
+		case !givesUp(d):
+			return nil, nil
+		}
 	}
-	var seq int64
-	err := q.get(ctx, &seq, "SELECT seq FROM event WHERE id = ?", drafts[0].ID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return eventsAfter(ctx, q, sessionID, seq-1, len(drafts))
+	return nil, nil
 }
 
 func (l *locked) setPhase(ctx context.Context, c *journal.Claim, phase journal.Phase, assistant string) error {

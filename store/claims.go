@@ -22,14 +22,15 @@ type claimRow struct {
 	ClaimedAt     int64          `db:"claimed_at"`
 	ExpiresAt     int64          `db:"expires_at"`
 	LeaseMS       int64          `db:"lease_ms"`
+	AliveAt       int64          `db:"alive_at"`
 }
 
-const claimColumns = "session_id, execution_id, worker_id, state_folder_id, phase, assistant_message_id, claimed_at, expires_at, lease_ms"
+const claimColumns = "session_id, execution_id, worker_id, state_folder_id, phase, assistant_message_id, claimed_at, expires_at, lease_ms, alive_at"
 
 func (r *claimRow) claim() journal.Claim {
 	return journal.Claim{
 		SessionID: r.SessionID, ExecutionID: r.ExecutionID, WorkerID: r.WorkerID, StateFolderID: r.StateFolderID, Phase: journal.Phase(r.Phase),
-		AssistantMessageID: r.Assistant.String, ClaimedAt: r.ClaimedAt, ExpiresAt: r.ExpiresAt, LeaseMS: r.LeaseMS,
+		AssistantMessageID: r.Assistant.String, ClaimedAt: r.ClaimedAt, ExpiresAt: r.ExpiresAt, LeaseMS: r.LeaseMS, AliveAt: r.AliveAt,
 	}
 }
 
@@ -123,14 +124,14 @@ func (l *locked) free(ctx context.Context, was *journal.Claim, r ClaimRequest) (
 func (l *locked) take(ctx context.Context, r ClaimRequest) (*journal.Claim, error) {
 	c := &journal.Claim{
 		SessionID: r.SessionID, ExecutionID: NewID("exe"), WorkerID: r.WorkerID, StateFolderID: r.StateFolderID, Phase: journal.PhaseReady,
-		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(),
+		ClaimedAt: l.now, ExpiresAt: l.now + r.Lease.Milliseconds(), LeaseMS: r.Lease.Milliseconds(), AliveAt: l.now,
 	}
 	if l.st.Adopts() {
 		c.Phase = journal.PhaseUncertain
 	}
 	Crash("claim.locked")
-	_, err := l.t.exec(ctx, "INSERT INTO claim ("+claimColumns+") VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-		c.SessionID, c.ExecutionID, c.WorkerID, c.StateFolderID, string(c.Phase), c.ClaimedAt, c.ExpiresAt, c.LeaseMS)
+	_, err := l.t.exec(ctx, "INSERT INTO claim ("+claimColumns+") VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+		c.SessionID, c.ExecutionID, c.WorkerID, c.StateFolderID, string(c.Phase), c.ClaimedAt, c.ExpiresAt, c.LeaseMS, c.AliveAt)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (s *Store) RenewClaims(ctx context.Context, workerID string, executions []s
 			}
 		}
 		var got []string
-		if err := t.all(ctx, &got, "UPDATE claim SET expires_at = "+d.now()+" + ? WHERE worker_id = ? AND "+q+" RETURNING execution_id", d.nowArg(), lease.Milliseconds(), workerID, list); err != nil {
+		if err := t.all(ctx, &got, "UPDATE claim SET expires_at = "+d.now()+" + ?, alive_at = "+d.now()+" WHERE worker_id = ? AND "+q+" RETURNING execution_id", d.nowArg(), lease.Milliseconds(), d.nowArg(), workerID, list); err != nil {
 			return err
 		}
 		for _, id := range got {
@@ -200,7 +201,7 @@ func (s *Store) ExpireClaim(ctx context.Context, c *journal.Claim) error {
 		if _, err := t.lockSelect(ctx, c.SessionID, d.lock()); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, "UPDATE claim SET expires_at = "+d.now()+" - 1 WHERE execution_id = ? AND worker_id = ?", d.nowArg(), c.ExecutionID, c.WorkerID)
+		_, err := t.exec(ctx, "UPDATE claim SET expires_at = "+d.now()+" - 1, alive_at = "+d.now()+" WHERE execution_id = ? AND worker_id = ?", d.nowArg(), d.nowArg(), c.ExecutionID, c.WorkerID)
 		return err
 	})
 }

@@ -164,6 +164,17 @@ func (s *Store) DeleteCredential(ctx context.Context, owner, id string) (deleted
 	return deleted, err
 }
 
+// CredentialDeleted reports whether a credential was the owner's and was deleted, not
+// replaced, as long as that is known.
+func (s *Store) CredentialDeleted(ctx context.Context, owner, id string) (bool, error) {
+	var n int
+	err := s.read(ctx, func(q querier) error {
+		return q.get(ctx, &n, "SELECT count(*) FROM credential c WHERE c.id = ? AND c.owner_id = ? AND c.retired_at IS NOT NULL AND NOT EXISTS "+
+			"(SELECT 1 FROM credential o WHERE o.owner_id = c.owner_id AND o.agent = c.agent AND o.name = c.name AND o.retired_at IS NULL)", id, owner)
+	})
+	return n > 0, err
+}
+
 // Credential gives one of the owner's, without its value. Code: not_found.
 func (s *Store) Credential(ctx context.Context, owner, id string) (Credential, error) {
 	var out Credential

@@ -334,7 +334,7 @@ func capturedOutput(ctx context.Context, q querier, session, callID string) ([]j
 		return nil, err
 	}
 	if total == 0 {
-		return []journal.Evidence{{Type: "output", Text: "No output was captured."}}, nil
+		return []journal.Evidence{{Type: journal.EvidenceOutput, Text: "No output was captured."}}, nil
 	}
 	tail, _, err := outputFrom(ctx, q, session, callID, max(0, total-evidenceTail), evidenceTail)
 	if err != nil {
@@ -343,5 +343,5 @@ func capturedOutput(ctx context.Context, q querier, session, callID string) ([]j
 	for len(tail) > 0 && !utf8.RuneStart(tail[0]) { // cut between characters (JRN-6)
 		tail = tail[1:]
 	}
-	return []journal.Evidence{{Type: "output", Text: fmt.Sprintf("%d bytes of output were captured; it ends:\n%s", total, tail)}}, nil
+	return []journal.Evidence{{Type: journal.EvidenceOutput, Text: fmt.Sprintf("%d bytes of output were captured; it ends:\n%s", total, tail)}}, nil
 }

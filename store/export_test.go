@@ -143,3 +143,13 @@ func (s *Store) AgeReading(d time.Duration) {
 	r.at = r.at.Add(-d)
 	s.hub.read.Store(&r)
 }
+
+// PlanOfSameAsUnknown is how SQLite looks for what SameAsUnknown asks.
+func PlanOfSameAsUnknown(ctx context.Context, s *Store) (string, error) {
+	var plan struct {
+		ID, Parent, NotUsed int
+		Detail              string
+	}
+	err := s.r.GetContext(ctx, &plan, "EXPLAIN QUERY PLAN "+sameAsUnknown, "ses", "shell", "sum")
+	return plan.Detail, err
+}

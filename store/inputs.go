@@ -15,6 +15,7 @@ import (
 type PromptInput struct {
 	Text     string
 	Delivery journal.Delivery
+	Stops    bool // the open turn is stopped for it, if there is one; then it steers
 }
 
 // recorded is the prompt as the journal takes it, from a form as from a program (ADM-3).
@@ -24,7 +25,11 @@ func (p PromptInput) recorded() PromptInput {
 }
 
 func (p PromptInput) hash() string {
-	return journal.PayloadHash(norm.NFC.String, string(p.Delivery), []string{}, p.Text)
+	delivery := string(p.Delivery)
+	if p.Stops { // the same key without the stop is another payload (ADM-4)
+		delivery = journal.DeliveryInterrupt
+	}
+	return journal.PayloadHash(norm.NFC.String, delivery, []string{}, p.Text)
 }
 
 type inputRow struct {
@@ -49,7 +54,10 @@ func (r *inputRow) receipt() journal.Receipt {
 // SubmitPrompt accepts a prompt for the owner's session: input, event and
 // receipt in one transaction (ADM-1). key is the idempotency key, already
 // checked. The same key with the same payload gives the first receipt, marked
-// as a replay, and wakes the session again (ADM-3, ADM-5).
+// as a replay, and wakes the session again (ADM-3, ADM-5). With Stops the open turn's
+// end is asked for in the same transaction (COO-4), once, and this prompt is what the
+// turn is stopped for: it goes before the queue, and the end holds nothing (PRO-5).
+// Without an open turn there is nothing to stop, and it is a steer like others.
 // Codes: not_found, conflict (archived, or 200 wait already), unprocessable
 // (the key was used for something else, ADM-4), unavailable.
 func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, p PromptInput) (journal.Receipt, error) {
@@ -78,6 +86,11 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 		}
 		Crash("admit.inserted")
 		out = journal.Receipt{ID: id, SessionID: sessionID, AdmittedSeq: l.seq, Delivery: p.Delivery, State: journal.InputAdmitted, CreatedAt: l.now}
+		if p.Stops && l.st.TurnOpen() {
+			if err := l.interrupt(ctx, owner, &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow, PromptID: id}); err != nil {
+				return err
+			}
+		}
 		l.wakeWork()
 		err = l.flush(ctx)
 		Crash("admit.before_commit")
@@ -185,7 +198,7 @@ func (s *Store) WithdrawPrompt(ctx context.Context, owner, promptID string) (jou
 			out.Replayed = true
 			return nil
 		case journal.InputPromoted:
-			return journal.Errorf(journal.Conflict, "This message was delivered to the agent already, as entry #%d. It can't be withdrawn; you can send another, or stop the turn.", out.PromotedSeq).
+			return journal.Errorf(journal.Conflict, "A turn has this message already, since entry #%d. It can't be withdrawn; you can send another that corrects it, or stop the turn.", out.PromotedSeq).
 				Typed("prompt-promoted").With("state", out.State)
 		case journal.InputAdmitted:
 		}
@@ -334,7 +347,7 @@ func (s *Store) promote(ctx context.Context, c *journal.Claim, inTurn bool, pick
 					return err
 				}
 			}
-			promoted := &journal.PromptPromoted{PromptID: w.ID, Delivery: w.Delivery, MessageID: NewID("msg"), TurnID: turn}
+			promoted := &journal.PromptPromoted{PromptID: w.ID, Delivery: w.Delivery, MessageID: NewID("msg"), TurnID: turn, Begins: opens && i == 0 && w.Delivery == journal.Steer}
 			if err := l.append(ctx, journal.Server(), promoted); err != nil {
 				return err
 			}

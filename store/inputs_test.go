@@ -441,6 +441,9 @@ func wantPromoted(t *testing.T, p promoted, opens bool, ids ...string) []journal
 			if b.MessageID == "" || b.TurnID == "" {
 				t.Errorf("a promotion without a message or a turn: %+v", b)
 			}
+			if b.Begins != (opens && len(got) == 1 && b.Delivery == journal.Steer) {
+				t.Errorf("that it begins its turn is recorded as %v: %+v", b.Begins, b)
+			}
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(ids) || storetest.CountKind(p.evs, journal.KindTurnStarted) == 1 != opens {

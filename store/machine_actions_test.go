@@ -74,7 +74,10 @@ func (m *machine) next(s *model) action {
 
 func (m *machine) admit(s *model) {
 	key := m.draw("key", "a", "b", "c", "d", "e", "f", "g", "h") + m.folder // keys are the owner's, over all histories
-	p := prompt(m.draw("text", "one", "two"), journal.Delivery(m.draw("delivery", "queue", "steer")))
+	d, stops, err := journal.ParseDelivery(m.draw("delivery", "queue", "steer", "interrupt"))
+	m.ok(err)
+	p := prompt(m.draw("text", "one", "two"), d)
+	p.Stops = stops
 	now := m.now()
 	r, err := m.store.SubmitPrompt(m.ctx, m.owner, s.id, key, p)
 	if used, ok := m.keys[key]; ok {
@@ -97,8 +100,20 @@ func (m *machine) admit(s *model) {
 	m.seen["admitted"]++
 	m.keys[key] = usedKey{s.id, p, r}
 	s.admitted = append(s.admitted, mPrompt{r.ID, p.Delivery == journal.Steer})
+	goesOn := s.turn == "" && s.sends()
 	s.prompts[r.ID] = journal.InputAdmitted
 	s.held = false
+	switch {
+	case stops && s.turn != "":
+		m.seen["sent with a stop"]++
+		s.sent, s.interrupted, s.stopsNow = append(s.sent, r.ID), true, true
+		s.touch(now)
+		if s.claim == nil && !s.adopts() {
+			s.endTurn(false)
+		}
+	case goesOn:
+		s.sent = append(s.sent, r.ID)
+	}
 	s.touch(now)
 }
 
@@ -111,8 +126,10 @@ func (m *machine) withdraw(s *model) {
 		m.code(err, journal.Conflict)
 	case journal.InputAdmitted:
 		m.ok(err)
+		sends := s.sends()
 		s.prompts[id] = journal.InputWithdrawn
 		s.forget(id)
+		s.held = s.held || (sends && !s.sends() && s.turn == "")
 		s.touch(now)
 	default:
 		m.ok(err)
@@ -384,12 +401,15 @@ func (m *machine) resolve(s *model) {
 	if last := len(s.unresolved()) == 0; last {
 		switch {
 		case then == journal.ThenStay && s.turn != "" && s.adopts():
-			s.stopsNow = s.stopsNow || !s.interrupted // a stop that waits for the boundary stays one
-			s.held, s.interrupted = true, true        // the claim ends it
+			s.stopsNow = s.stopsNow || !s.interrupted       // a stop that waits for the boundary stays one
+			s.held, s.interrupted, s.sent = true, true, nil // the claim ends it
 		case then == journal.ThenStay && s.turn != "":
+			s.sent = nil
 			s.endTurn(false)
 		case then == journal.ThenStay:
-			s.held = true
+			s.held, s.sent = true, nil
+		case s.turn == "" && !s.held && s.sends(): // that goes first
+			m.seen["continued with what was sent"]++
 		case s.turn == "" && !s.completed:
 			m.continued(s)
 		}
@@ -477,8 +497,11 @@ func (m *machine) interrupt(s *model) {
 	m.ok(err)
 	carriedOut := s.claim == nil && !s.adopts()
 	sooner := mode == journal.InterruptNow && !s.stopsNow
-	event := !s.interrupted || sooner || carriedOut
+	event := !s.interrupted || sooner || carriedOut || s.sends()
 	s.interrupted, s.stopsNow = true, s.stopsNow || sooner
+	if event {
+		s.sent = nil // the last word counts
+	}
 	if carriedOut {
 		s.endTurn(false)
 	}

@@ -19,7 +19,8 @@ type model struct {
 	completed   bool // the last turn's outcome
 	held        bool
 	interrupted bool
-	stopsNow    bool // by an interrupt that doesn't wait for a boundary
+	sent        []string // prompts that the last turn was, or is to be, stopped for
+	stopsNow    bool     // by an interrupt that doesn't wait for a boundary
 	blocked     bool
 	recoveries  int
 	calls       map[string]*mCall
@@ -180,11 +181,16 @@ func (m *model) endTurn(completed bool) {
 		}
 	}
 	m.turn, m.interrupted, m.stopsNow, m.recoveries = "", false, false, 0
-	m.completed, m.held = completed, !completed
+	m.completed, m.held = completed, !completed && !m.sends()
+}
+
+// sends reports whether a prompt waits that the turn was stopped for (PRO-5).
+func (m *model) sends() bool {
+	return slices.ContainsFunc(m.sent, func(id string) bool { return m.prompts[id] == journal.InputAdmitted })
 }
 
 func (m *model) startTurn(id string) {
-	m.turn, m.held, m.recoveries = id, false, 0
+	m.turn, m.held, m.recoveries, m.sent = id, false, 0, nil
 	m.turns++
 }
 

@@ -40,7 +40,7 @@ func TestStateMachine(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
 		runs, steps := int64(16), 120
-		wanted := []string{"admitted", "replayed", "clash", "claimed", "taken over", "no claim", "promoted", "unknown", "recovered", "fenced", "resolved", "ended", "restarted", "adopted", "exit record"}
+		wanted := []string{"admitted", "replayed", "clash", "claimed", "taken over", "no claim", "promoted", "unknown", "recovered", "fenced", "resolved", "ended", "restarted", "adopted", "exit record", "sent with a stop"}
 		if db.Name == "postgres" { // each of its commits costs more
 			runs, wanted = 4, []string{"admitted", "claimed", "promoted", "recovered", "fenced"}
 		}

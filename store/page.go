@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,13 +18,16 @@ type SessionPage struct {
 	Through  int64           // the last seq of a window; what isn't in Events up to there is a piece
 	Writing  []Writing       // messages that nobody has said whole, the newest MaxWriting; of a window: all in it, with their text
 	Queue    []QueuedPrompt
-	Requests []*journal.Request // pending, the oldest MaxPageRequests; Session.State.Pending names all
-	Asked    map[string]int     // how many are pending, by call, where not all of them are in Requests
-	Unknown  []*journal.Call    // to be reconciled
+	Requests []*journal.Request       // pending, the oldest MaxPageRequests; Session.State.Pending names all
+	Lost     map[string]*journal.Call // by the call of a request: the same call before, whose outcome was lost
+	Asked    map[string]int           // how many are pending, by call, where not all of them are in Requests
+	Unknown  []*journal.Call          // to be reconciled
 	Calls    map[string]*journal.Call
-	Texts    map[string]string // of promoted prompts, by prompt; of messages that lie in a blob, by MessageKey
+	Before   map[string]json.RawMessage // of calls of which their agents said something else once somebody was asked: their inputs until then
+	Texts    map[string]string          // of promoted prompts, by prompt; of messages that lie in a blob, by MessageKey; of what contradicts a call and lies in one, by its hash
 	Outputs  map[string]OutputEnds
-	Spans    []journal.Event // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
+	Untold   []journal.Promoted // prompts that an agent with a conversation had not been told when their turns ended, the newest; see News
+	Spans    []journal.Event    // the newest ones that say what the session did, whether in the window or not, with what components.Spans needs besides
 	Seen     Seen
 	Unsent   Unsent
 	Summary  string                 // which the agent would be told if it started anew; "" unless it has forgotten the session
@@ -232,7 +236,7 @@ func (s *Store) SessionAfter(ctx context.Context, owner, id string, after int64,
 func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(querier, *SessionPage) error) (SessionPage, error) {
 	var p SessionPage
 	err := s.read(ctx, func(q querier) error {
-		p = SessionPage{Calls: map[string]*journal.Call{}, Texts: map[string]string{}, Outputs: map[string]OutputEnds{}}
+		p = SessionPage{Calls: map[string]*journal.Call{}, Lost: map[string]*journal.Call{}, Texts: map[string]string{}, Outputs: map[string]OutputEnds{}}
 		var err error
 		if p.Session, err = loadSession(ctx, q, owner, id); err != nil {
 			return err
@@ -259,15 +263,19 @@ func (s *Store) sessionPage(ctx context.Context, owner, id string, window func(q
 		if p.Unknown, err = callsWhere(ctx, q, "session_id = ? AND state = 'unknown' AND resolution IS NULL ORDER BY proposed_seq", id); err != nil {
 			return err
 		}
-		for _, c := range p.Unknown {
-			if err := wholeInput(ctx, q, c); err != nil {
-				return err
-			}
+		if err := wholeInputs(ctx, q, p.Unknown); err != nil {
+			return err
 		}
 		if err := p.mine(ctx, q, owner, id); err != nil {
 			return err
 		}
-		return p.beside(ctx, q, id)
+		if err := p.untold(ctx, q, id); err != nil {
+			return err
+		}
+		if err := p.beside(ctx, q, id); err != nil {
+			return err
+		}
+		return p.contradicted(ctx, q, id)
 	})
 	return p, err
 }
@@ -358,6 +366,13 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 		if err := p.withCall(ctx, q, id, r.Tool.CallID); err != nil {
 			return err
 		}
+		if _, done := p.Lost[r.Tool.CallID]; done {
+			continue
+		}
+		var err error
+		if p.Lost[r.Tool.CallID], err = lostBefore(ctx, q, p.Calls[r.Tool.CallID]); err != nil {
+			return err
+		}
 	}
 	for i := range p.Events {
 		body, err := p.Events[i].Decode()
@@ -376,6 +391,16 @@ func (p *SessionPage) beside(ctx context.Context, q querier, id string) error {
 				return err
 			}
 			p.Texts[b.PromptID] = text
+		case *journal.CallContradicted:
+			if ref, elsewhere := journal.InputBlob(b.Input, b.InputSHA256); elsewhere {
+				said, err := whole(ctx, q, id, b.Input, b.InputSHA256)
+				if err != nil {
+					return err
+				}
+				if _, missing := journal.InputBlob(said, b.InputSHA256); !missing {
+					p.Texts[ref.Blob] = string(said)
+				}
+			}
 		case *journal.MessageCompleted:
 			if b.Text.Blob == "" {
 				continue

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -73,6 +74,8 @@ func (s *Store) Requests(ctx context.Context, owner string, f RequestQuery) (out
 type RequestPage struct {
 	Request  *journal.Request
 	Call     *journal.Call
+	Asked    *journal.Call // the call as it was when it was asked; nil: it isn't at hand
+	Lost     *journal.Call // the same call before, whose outcome was lost; nil: none
 	Session  Session
 	Nr, Of   int  // which of its call's pending requests it is, in the order in which they were asked; 0: none
 	Replayed bool // the answer was recorded before, under the same key
@@ -95,12 +98,62 @@ func (s *Store) Request(ctx context.Context, owner, id string) (RequestPage, err
 		if p.Call, err = loadCall(ctx, q, p.Request.Tool.CallID); err != nil {
 			return err
 		}
+		if p.Lost, err = lostBefore(ctx, q, p.Call); err != nil {
+			return err
+		}
 		if p.Nr, p.Of, err = placeOf(ctx, q, p.Request); err != nil {
+			return err
+		}
+		if p.Asked, err = askedCall(ctx, q, p.Request, p.Call); err != nil {
 			return err
 		}
 		return wholeInput(ctx, q, p.Call)
 	})
 	return p, err
+}
+
+// askedCall is a request's call as it was when it was asked: with all that its agent
+// had told of it until then, whatever it told afterwards; nil: that isn't at hand.
+func askedCall(ctx context.Context, q querier, r *journal.Request, c *journal.Call) (*journal.Call, error) {
+	if c == nil {
+		return nil, nil //nolint:nilnil // none of what isn't at hand
+	}
+	var asked struct {
+		InputSHA256 string `json:"input_sha256"`
+	}
+	_ = json.Unmarshal(r.Metadata, &asked) // an older one doesn't say it: then it was the last that was told
+	var rows []eventRow
+	if err := q.all(ctx, &rows, "SELECT "+eventColumns+" FROM event WHERE session_id = ? AND seq BETWEEN ? AND ? AND kind IN ('call.proposed', 'call.described', 'call.contradicted') ORDER BY seq DESC", r.SessionID, c.ProposedSeq, r.AskedSeq); err != nil {
+		return nil, err
+	}
+	told := events(rows)
+	for i := range told {
+		body, err := told[i].Decode()
+		if err != nil { // damaged: verify says so
+			continue
+		}
+		d := description(body)
+		if d == nil || d.CallID != c.ID || d.Late == journal.LateDispatched || asked.InputSHA256 != "" && d.InputSHA256 != asked.InputSHA256 {
+			continue
+		}
+		was := *c
+		was.Input, was.InputSHA256, was.Later = d.Input, d.InputSHA256, nil
+		return &was, wholeInput(ctx, q, &was)
+	}
+	return nil, nil //nolint:nilnil // as above
+}
+
+// description is what an event tells of what a call would do.
+func description(body journal.Body) *journal.CallDescribed {
+	switch b := body.(type) {
+	case *journal.CallProposed:
+		return &journal.CallDescribed{CallID: b.CallID, Input: b.Input, InputSHA256: b.InputSHA256}
+	case *journal.CallDescribed:
+		return b
+	case *journal.CallContradicted:
+		return (*journal.CallDescribed)(b)
+	}
+	return nil
 }
 
 // placeOf tells which of its call's pending requests one is, and of how many.
@@ -237,6 +290,11 @@ func (l *locked) decide(ctx context.Context, owner, id string, d Decision) error
 		return journal.Errorf(journal.Unprocessable, "What you read is not what is waiting now. Nothing was recorded. Read the request as it is now, then answer it.").
 			Typed("digest-differs").With("digest", r.Digest)
 	}
+	if reply.Reply == journal.ReplyOnce {
+		if err := l.t.get(ctx, &reply.Others, "SELECT count(*) FROM request WHERE session_id = ? AND call_id = ? AND state = 'pending' AND id <> ?", l.row.ID, r.Tool.CallID, id); err != nil {
+			return err
+		}
+	}
 	if err := l.append(ctx, journal.User(owner), reply); err != nil {
 		return err
 	}
@@ -246,10 +304,13 @@ func (l *locked) decide(ctx context.Context, owner, id string, d Decision) error
 		}
 	}
 	l.wakeWork()
+	if l.row.ExecutionID.Valid { // who follows an agent tells it what is decided, also while other requests wait (PER-4)
+		l.t.wake(l.row.ID, l.seq, true)
+	}
 	return l.flush(ctx)
 }
 
-// reject refuses the call; without a message it ends the turn as well (PER-3).
+// reject refuses the call, or of one that was let run before what is asked now; without a message it ends the turn as well (PER-3).
 // Something else in the air is for the execution that holds it to end.
 func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d Decision) error {
 	for _, id := range l.st.Pending { // the call's other requests can't be allowed any more (PER-6)
@@ -263,14 +324,24 @@ func (l *locked) reject(ctx context.Context, owner string, r *journal.Request, d
 			}
 		}
 	}
-	if err := l.append(ctx, journal.User(owner), &journal.CallSettled{CallID: r.Tool.CallID, State: journal.CallIsRefused, Reason: "rejected"}); err != nil {
+	c, err := loadCall(ctx, l.t, r.Tool.CallID)
+	if err != nil {
 		return err
+	}
+	announced, err := l.onlyAnnounced(ctx, c)
+	if err != nil {
+		return err
+	}
+	if announced || !c.Began() { // else its agent says how it ends, or nobody knows
+		if err := l.append(ctx, journal.User(owner), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: "rejected"}); err != nil {
+			return err
+		}
 	}
 	if d.Message != "" {
 		return nil
 	}
 	if (l.row.ExecutionID.Valid && l.st.InFlight()) || l.st.Adopts() {
-		return l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow, Reason: journal.ReasonRejected})
+		return l.interrupt(ctx, owner, &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow, Reason: journal.ReasonRejected})
 	}
 	return l.endTurn(ctx, journal.User(owner), journal.TurnEnded{Outcome: journal.Stopped, Reason: journal.ReasonRejected})
 }

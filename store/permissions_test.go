@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"holdfast/journal"
@@ -38,6 +39,9 @@ func TestAsk_RunsWhenAllAreAllowed(t *testing.T) {
 			must(t, err)
 			if p.Request.State != journal.RequestApprovedOnce || p.Request.By != r.Owner {
 				t.Errorf("got %+v", p.Request)
+			}
+			if b := storetest.Body[*journal.PermissionReplied](t, storetest.Events(t, s, r.Session)); b.Others != 1-i {
+				t.Errorf("answer %d: %d others wait", i, b.Others)
 			}
 			if i == 0 {
 				silent(t, sub.C(), "one answer of two is no work")
@@ -285,6 +289,44 @@ func TestRequests_Lists(t *testing.T) {
 		must(t, err)
 		if n[journal.NeedsDecision] != 1 {
 			t.Errorf("needs: %v", n)
+		}
+	})
+}
+
+// A request comes with its call as it was when it was asked, however long, whatever the
+// agent says of it afterwards.
+//
+// proves PER-2
+func TestRequest_AsItWasAsked(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := storetest.MustRun(t, s, "w1")
+		att := store.NewID("att")
+		storetest.MustAppend(t, s, r.Claim, journal.PhaseUncertain, &journal.AttemptPrepared{AttemptID: att, TurnID: r.Turn}, &journal.AttemptDispatched{AttemptID: att})
+		input := func(command string) []byte {
+			return []byte(`{"title":"x","kind":"execute","input":{"command":"` + command + `"}}`)
+		}
+		first, asked, later := input("first"), input(strings.Repeat("make nice; ", 10_000)), input(strings.Repeat("rm -rf /home; ", 10_000))
+		for name, metadata := range map[string]string{"says of which input it is": `{"ask":7,"input_sha256":"` + journal.Hash(string(asked)) + `"}`, "of an older version": `{"ask":7}`} {
+			call, other, ask := store.NewID("call"), store.NewID("call"), store.NewID("per")
+			own, beside := r.Propose(call, journal.EffectEffect), r.Propose(other, journal.EffectEffect)
+			own.AttemptID, own.Input, own.InputSHA256 = &att, first, journal.Hash(string(first))
+			beside.AttemptID, beside.Input, beside.InputSHA256 = &att, later, journal.Hash(string(later))
+			request := storetest.Ask(ask, call)
+			request.Metadata = []byte(metadata)
+			storetest.MustAppend(t, s, r.Claim, "", own, &journal.CallDescribed{CallID: call, Input: asked, InputSHA256: journal.Hash(string(asked))}, beside, request)
+			if _, err := s.Decide(t.Context(), r.Owner, ask, store.Decision{Reply: journal.ReplyOnce, Digest: request.Digest}); err != nil {
+				t.Fatal(err)
+			}
+			storetest.MustAppend(t, s, r.Claim, "", &journal.CallContradicted{CallID: call, Input: later, InputSHA256: journal.Hash(string(later)), Late: journal.LateAsked})
+			p, err := s.Request(t.Context(), r.Owner, ask)
+			must(t, err)
+			if p.Asked == nil || string(p.Asked.Input) != string(asked) || p.Asked.InputSHA256 != journal.Hash(string(asked)) {
+				t.Errorf("%s: it was asked as %.80v", name, p.Asked)
+			}
+			if string(p.Call.Input) != string(later) {
+				t.Errorf("%s: the call is %.80s now", name, p.Call.Input)
+			}
 		}
 	})
 }

@@ -124,7 +124,7 @@ func projectMessage(ctx context.Context, t target, b blobs, ev *journal.Event, d
 // event, so the call that it needs is looked for in the same statement.
 func projectOutput(ctx context.Context, t target, ev *journal.Event, d *journal.CallOutput) error {
 	n, err := t.exec(ctx, "INSERT INTO call_output (call_id, byte_offset, seq, session_id, stream, bytes, dropped) "+
-		"SELECT id, CAST(? AS BIGINT), CAST(? AS BIGINT), session_id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM call WHERE id = ? AND session_id = ? AND state = 'dispatched'",
+		"SELECT id, CAST(? AS BIGINT), CAST(? AS BIGINT), session_id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM call WHERE id = ? AND session_id = ? AND (state = 'dispatched' OR state = 'waiting' AND n > 0 AND attempt_id IS NOT NULL)",
 		d.Offset, ev.Seq, d.Stream, int64(len(d.Text.S))+d.Text.Bytes, d.Dropped, d.CallID, ev.SessionID)
 	if err != nil || n == 1 {
 		return err
@@ -140,6 +140,7 @@ type callRow struct {
 	Tool         string         `db:"tool"`
 	Input        string         `db:"input"`
 	InputSHA256  string         `db:"input_sha256"`
+	Later        string         `db:"later"`
 	Effect       string         `db:"effect"`
 	AttemptID    sql.NullString `db:"attempt_id"`
 	State        string         `db:"state"`
@@ -163,7 +164,7 @@ type callRow struct {
 	AdoptedBy    string         `db:"adopted_by"`
 }
 
-const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by, ran_ms"
+const callColumns = "id, session_id, turn_id, call_key, tool, input, input_sha256, later, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by, ran_ms"
 
 func (r *callRow) call() (*journal.Call, error) {
 	c := &journal.Call{
@@ -171,6 +172,9 @@ func (r *callRow) call() (*journal.Call, error) {
 		Effect: journal.Effect(r.Effect), AttemptID: r.AttemptID.String, State: journal.CallState(r.State), N: r.N, Signal: r.Signal, Reason: r.Reason,
 		OutputBytes: r.OutputBytes, DroppedBytes: r.DroppedBytes, ProposedSeq: r.ProposedSeq, DispatchedAt: r.DispatchedAt, EndedAt: r.EndedAt,
 		Since: r.Since, Feedback: r.Feedback, AdoptedAt: r.AdoptedAt, AdoptedBy: r.AdoptedBy,
+	}
+	if r.Later != "" {
+		c.Later = json.RawMessage(r.Later)
 	}
 	if r.ExitCode.Valid {
 		code := int(r.ExitCode.Int64)
@@ -254,8 +258,12 @@ func moveCall(ctx context.Context, t target, id string, ev *journal.Event, body 
 	if err == nil && n != 1 {
 		return journal.Errorf(journal.Conflict, "The call %s has moved on.", id).Typed("call-state")
 	}
-	if d, ok := body.(*journal.CallDescribed); ok && err == nil {
-		_, err = t.exec(ctx, "UPDATE call SET input = ?, input_sha256 = ?, effect = ? WHERE id = ?", string(d.Input), d.InputSHA256, string(c.Effect), id)
+	switch body.(type) {
+	case *journal.CallDescribed, *journal.CallContradicted:
+		if err != nil {
+			break
+		}
+		_, err = t.exec(ctx, "UPDATE call SET input = ?, input_sha256 = ?, later = ?, effect = ? WHERE id = ?", string(c.Input), c.InputSHA256, string(c.Later), string(c.Effect), id)
 	}
 	return err
 }
@@ -266,8 +274,12 @@ func mayDispatch(ctx context.Context, t target, c *journal.Call, body journal.Bo
 	if _, ok := body.(*journal.CallDispatched); !ok || c.State != journal.CallIsWaiting {
 		return nil
 	}
+	states := "'pending', 'rejected', 'rejected_with_feedback'"
+	if c.Began() { // what was rejected of it then is no answer to what its agent asks now
+		states = "'pending'"
+	}
 	var n int
-	err := t.get(ctx, &n, "SELECT count(*) FROM request WHERE session_id = ? AND call_id = ? AND state IN ('pending', 'rejected', 'rejected_with_feedback')", c.SessionID, c.ID)
+	err := t.get(ctx, &n, "SELECT count(*) FROM request WHERE session_id = ? AND call_id = ? AND state IN ("+states+")", c.SessionID, c.ID)
 	if err == nil && n > 0 {
 		return journal.Errorf(journal.Conflict, "The call %s is not allowed: %d of its requests are open or rejected.", c.ID, n).Typed("call-not-allowed")
 	}

@@ -23,8 +23,12 @@ type Recovery struct {
 	Failed bool
 	// By is the state folder of who recovers. What still may run under the shims of
 	// another folder is left to that folder's workers while one of them lives: they
-	// alone can ask. "": whoever it is has asked.
+	// alone can ask. "": whoever it is has asked, of commands; an agent's process may run.
 	By string
+
+	unbegun map[string]bool // by call: it was not let run, or its agent waits for the answer whether it may
+
+	givenUp string // why the process of its agent is: whoever keeps it ends it
 }
 
 // Found is what became of a dispatched call, as its shim says. Neither: nobody
@@ -44,7 +48,7 @@ func (r *Recovery) became(st *journal.State, c journal.OpenCall) journal.CallSta
 		switch {
 		case r.Agent:
 			return ""
-		case c.Effect == journal.EffectRead:
+		case c.Effect == journal.EffectRead, r.unbegun[c.ID]:
 			return journal.CallCancelled
 		}
 		return journal.CallIsUnknown
@@ -174,7 +178,15 @@ func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) erro
 	r.Agent = r.Agent && l.st.Process != nil && l.st.Process.Folder == c.StateFolderID
 	var given *journal.AgentProcess
 	if r.Agent && r.Failed && l.st.Recoveries+1 >= journal.MaxRecoveries {
-		given, r.Agent = l.st.Process, false
+		given, r.Agent, r.givenUp = l.st.Process, false, "what it said could not be dealt with"
+	}
+	r.unbegun = map[string]bool{}
+	for _, call := range l.st.Calls {
+		began, err := l.began(ctx, call)
+		if err != nil {
+			return err
+		}
+		r.unbegun[call.ID] = !began
 	}
 	superseded := c.AssistantMessageID != "" && c.AssistantMessageID != l.st.LatestAssistant
 	if c.Phase != journal.PhaseSafe && !superseded {
@@ -184,8 +196,8 @@ func (l *locked) recover(ctx context.Context, c *journal.Claim, r Recovery) erro
 	} else if err := l.lose(ctx, c, r); err != nil {
 		return err
 	}
-	if given != nil { // whoever keeps its process ends it
-		if err := l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: given.ID, Reason: "what it said could not be dealt with"}); err != nil {
+	if p := l.st.Process; given != nil && p != nil && p.ID == given.ID { // nothing of it was in flight
+		if err := l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: given.ID, Reason: r.givenUp}); err != nil {
 			return err
 		}
 	}
@@ -216,12 +228,15 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 	body := &journal.StepRecovered{
 		ExecutionID: c.ExecutionID, Phase: c.Phase, AssistantMessageID: journal.OrNil(c.AssistantMessageID),
 		RecoveryMessageID: c.AssistantMessageID, ContinuationMessageID: NewID("msg"),
-		Calls: []journal.RecoveredCall{}, Attempts: []journal.RecoveredAttempt{}, Failed: r.Failed,
+		Calls: []journal.RecoveredCall{}, Attempts: []journal.RecoveredAttempt{}, Failed: r.Failed, AliveAt: c.AliveAt,
 	}
 	if body.RecoveryMessageID == "" {
 		body.RecoveryMessageID = NewID("msg")
 	}
 	for _, call := range l.st.Calls {
+		if !r.unbegun[call.ID] { // also of one that its agent asks for once more
+			call.State = journal.CallIsDispatched
+		}
 		if became := r.became(&l.st, call); became != "" {
 			body.Calls = append(body.Calls, journal.RecoveredCall{CallID: call.ID, Became: became})
 		}
@@ -261,21 +276,29 @@ func (l *locked) lose(ctx context.Context, c *journal.Claim, r Recovery) error {
 	if l.st.Process != nil && l.st.Process.AdoptedAt > 0 && r.Agent {
 		return nil
 	}
-	return l.loseAgent(ctx)
+	return l.loseAgent(ctx, r.By, r.givenUp)
 }
 
 // loseAgent concludes what the session's agent had in flight, which nobody follows
-// any more.
-func (l *locked) loseAgent(ctx context.Context) error {
-	if err := l.loseAgentCalls(ctx); err != nil {
+// any more. keeper and why are as of endAttempts.
+func (l *locked) loseAgent(ctx context.Context, keeper, why string) error {
+	var evidence []journal.Evidence
+	if p := l.st.Process; p != nil && p.Folder != keeper && len(l.st.Attempts) > 0 {
+		lost, err := lostAgent(ctx, l.t, l.row.ID, p.ID)
+		if err != nil {
+			return err
+		}
+		evidence = append(evidence, lost.Evidence())
+	}
+	if err := l.loseAgentCalls(ctx, evidence); err != nil {
 		return err
 	}
-	return l.endAttempts(ctx)
+	return l.endAttempts(ctx, keeper, why)
 }
 
 // loseAgentCalls concludes the calls that are the agent's own when it is gone:
 // what it asked for did not run, and what it did is unknown.
-func (l *locked) loseAgentCalls(ctx context.Context) error {
+func (l *locked) loseAgentCalls(ctx context.Context, evidence []journal.Evidence) error {
 	const why = "the agent is gone"
 	for _, call := range l.st.Calls {
 		if !l.st.OfAttempt(call) {
@@ -290,7 +313,7 @@ func (l *locked) loseAgentCalls(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := l.endCall(ctx, call, why); err != nil {
+		if err := l.endCall(ctx, call, why, evidence); err != nil {
 			return err
 		}
 	}
@@ -338,6 +361,25 @@ func (s *Store) Unsettled(ctx context.Context, sessionID, executionID string) ([
 		return err
 	})
 	return out, err
+}
+
+// Unknowns counts the calls and attempts of a session whose outcome is unknown. Code: not_found.
+func (s *Store) Unknowns(ctx context.Context, sessionID string) (int, error) {
+	n := 0
+	err := s.read(ctx, func(q querier) error {
+		var row sessionRow
+		err := q.get(ctx, &row, "SELECT "+sessionColumns+" FROM session WHERE id = ?", sessionID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return journal.Errorf(journal.NotFound, "session not found: %s", sessionID)
+		}
+		if err != nil {
+			return err
+		}
+		st, err := row.state()
+		n = st.Unknowns()
+		return err
+	})
+	return n, err
 }
 
 // Evidence adds late evidence to an unknown call, and can do nothing else: the

@@ -70,6 +70,52 @@ func TestRecover_LiveLease(t *testing.T) {
 	})
 }
 
+// What recovers an execution notes until when it surely lived: its worker's last word,
+// however much later its lease is ended from outside.
+//
+// proves REC-4 LEA-3
+func TestRecover_NotesUntilWhenItLived(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		lost := func(name string, after, until time.Duration, by func(r *storetest.Run)) {
+			t.Helper()
+			s.Skew(0)
+			r := storetest.MustRun(t, s, "w-"+name)
+			r.MustDispatched(t, s, journal.EffectEffect)
+			s.Skew(after)
+			by(r)
+			seen, err := s.Session(t.Context(), r.Owner, r.Session)
+			must(t, err)
+			if state, since := seen.Execution(); state != journal.StateUnconfirmed || since != storetest.MustLoad(t, s, r.Claim).AliveAt {
+				t.Errorf("%s: the page says %s since %d", name, state, since)
+			}
+			done, err := s.Recover(t.Context(), store.Recovery{Claim: storetest.MustLoad(t, s, r.Claim)})
+			if err != nil || !done {
+				t.Fatalf("%s: %v, %v", name, done, err)
+			}
+			evs := storetest.Events(t, s, r.Session)
+			got := time.Duration(storetest.Body[*journal.StepRecovered](t, evs).AliveAt-r.Claim.ClaimedAt) * time.Millisecond
+			if got < until || got > until+30*time.Second {
+				t.Errorf("%s: it lived for %v, want %v", name, got, until)
+			}
+		}
+		lost("never renewed", time.Hour, 0, func(*storetest.Run) {})
+		lost("renewed", time.Hour, 20*time.Minute, func(r *storetest.Run) {
+			s.Skew(20 * time.Minute)
+			_, err := s.RenewClaims(t.Context(), r.Worker, []string{r.Claim.ExecutionID}, storetest.Lease)
+			must(t, err)
+			s.Skew(time.Hour)
+		})
+		lost("its folder is another worker's", time.Hour, 0, func(r *storetest.Run) {
+			n, err := s.ExpireFolder(t.Context(), r.Claim.StateFolderID, "next")
+			if must(t, err); n == 0 {
+				t.Error("nothing expired")
+			}
+		})
+		lost("its worker says that it failed", time.Hour, time.Hour, func(r *storetest.Run) { must(t, s.ExpireClaim(t.Context(), r.Claim)) })
+	})
+}
+
 // proves REC-2
 func TestRecover_SafePhaseLeavesNoEvent(t *testing.T) {
 	t.Parallel()

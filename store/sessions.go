@@ -253,6 +253,7 @@ type sessionView struct {
 	ClaimedAt sql.NullInt64  `db:"c_claimed_at"`
 	ExpiresAt sql.NullInt64  `db:"c_expires_at"`
 	LeaseMS   sql.NullInt64  `db:"c_lease_ms"`
+	AliveAt   sql.NullInt64  `db:"c_alive_at"`
 	Host      sql.NullString `db:"w_host"`
 	PID       sql.NullInt64  `db:"w_pid"`
 	Position  int            `db:"position"`
@@ -264,7 +265,7 @@ type sessionView struct {
 // viewColumns and viewFrom read a session with its claim and worker. The place in the queue is computed here (http.md).
 const (
 	viewColumns = "s.id, s.owner_id, s.workspace_id, s.preset, s.rules, s.policy, s.rules_version, s.next_seq, s.epoch, s.execution_id, s.updated_at, s.state, " +
-		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, " +
+		"c.execution_id AS c_execution_id, c.worker_id AS c_worker_id, c.state_folder_id AS c_state_folder_id, c.phase AS c_phase, c.claimed_at AS c_claimed_at, c.expires_at AS c_expires_at, c.lease_ms AS c_lease_ms, c.alive_at AS c_alive_at, " +
 		"w.host AS w_host, w.pid AS w_pid, " +
 		"CASE WHEN s.base = 'queued' AND s.execution_id IS NULL THEN (SELECT count(*) FROM session o WHERE o.runnable_at IS NOT NULL AND o.execution_id IS NULL AND (o.runnable_at < s.runnable_at OR (o.runnable_at = s.runnable_at AND o.id <= s.id))) ELSE 0 END AS position, " +
 		"(SELECT count(*) FROM spool p JOIN call k ON k.id = p.call_id AND k.n = p.n WHERE p.session_id = s.id AND k.state = 'dispatched' AND (p.execution_id = s.execution_id OR k.adopted_by = p.state_folder_id)) AS kept, "
@@ -284,7 +285,7 @@ func (r *sessionView) session() (Session, error) {
 	if r.Execution.Valid {
 		out.Claim = &journal.Claim{
 			SessionID: r.ID, ExecutionID: r.Execution.String, WorkerID: r.Worker.String, StateFolderID: r.Folder.String, Phase: journal.Phase(r.Phase.String),
-			ClaimedAt: r.ClaimedAt.Int64, ExpiresAt: r.ExpiresAt.Int64, LeaseMS: r.LeaseMS.Int64, Epoch: r.Epoch,
+			ClaimedAt: r.ClaimedAt.Int64, ExpiresAt: r.ExpiresAt.Int64, LeaseMS: r.LeaseMS.Int64, AliveAt: r.AliveAt.Int64, Epoch: r.Epoch,
 		}
 	}
 	return out, err

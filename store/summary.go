@@ -96,7 +96,10 @@ func summaryDone(ctx context.Context, q querier, h *journal.History, id string, 
 		calls, err := callsWhere(ctx, q, "session_id = ? AND proposed_seq < ? AND "+where+" ORDER BY proposed_seq DESC LIMIT ?", id, before, summaryCalls)
 		slices.Reverse(calls)
 		*left = n - len(calls)
-		return calls, err
+		if err != nil {
+			return nil, err
+		}
+		return calls, titled(ctx, q, calls)
 	}
 	var err error
 	if h.Unknown, err = newest("state = 'unknown'", &h.UnknownLeft); err != nil {
@@ -106,6 +109,21 @@ func summaryDone(ctx context.Context, q querier, h *journal.History, id string, 
 		return err
 	}
 	return q.get(ctx, &h.Reads, "SELECT count(*) FROM call WHERE session_id = ? AND proposed_seq < ? AND state <> 'unknown' AND effect = 'read'", id, before)
+}
+
+// titled leaves of each input what the call is called by: many long ones aren't held at once.
+func titled(ctx context.Context, q querier, calls []*journal.Call) error {
+	for _, c := range calls {
+		if err := wholeInput(ctx, q, c); err != nil {
+			return err
+		}
+		input, err := journal.Encode(map[string]string{"title": c.Title()})
+		if err != nil {
+			return err
+		}
+		c.Input, c.Later = input, nil
+	}
+	return nil
 }
 
 // summaryWords reads the agent's last messages, also one that was cut off.

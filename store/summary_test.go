@@ -75,7 +75,7 @@ func TestSummary(t *testing.T) {
 		r.Claim = storetest.MustClaim(t, s, r.Session, "w")
 		storetest.MustAppend(t, s, r.Claim, "",
 			&journal.MessageCompleted{MessageID: "msg_1", Role: "agent", Part: journal.PartText, Text: journal.T(strings.Repeat("long ", 10_000) + "end")},
-			&journal.MessageCompleted{MessageID: "msg_2", Role: journal.RoleServer, Part: journal.PartNote, Text: journal.T("a note of ours")},
+			&journal.MessageCompleted{MessageID: "msg_2", Role: journal.RoleServer, Part: journal.PartNote, Text: journal.T("a note of ours"), Told: journal.ToldRejection},
 			&journal.MessageDelta{MessageID: "msg_3", Role: "agent", Part: journal.PartText, Text: journal.T("cut ")}, &journal.MessageDelta{MessageID: "msg_3", Role: "agent", Part: journal.PartText, Text: journal.T("off")})
 		const prompts = 60
 		for i := range prompts {

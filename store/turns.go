@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"holdfast/journal"
@@ -9,7 +10,8 @@ import (
 
 // RequestInterrupt asks for the end of the open turn of the owner's session
 // (COO-4). Without a claim and with nothing adopted it is carried out here; else
-// the claim, which what is adopted waits for, does it, at once or at the next boundary. Asking again is the same answer.
+// the claim, which what is adopted waits for, does it, at once or at the next boundary. Asking again is the same answer,
+// but what prompts were to be delivered after the stop is held from now on: the last word counts.
 // Codes: not_found, conflict if no turn is open.
 func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, mode journal.InterruptMode) error {
 	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
@@ -20,15 +22,15 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 		if !l.st.TurnOpen() {
 			return journal.Errorf(journal.Conflict, "No turn is open, so there is nothing to stop. Messages that wait can be withdrawn.").Typed("no-open-turn").With("state", l.st.Base)
 		}
-		if was := l.st.Interrupt; was == nil || (was.Mode == journal.InterruptBoundary && mode == journal.InterruptNow) {
-			if err := l.append(ctx, journal.User(owner), &journal.InterruptRequested{By: owner, Mode: mode}); err != nil {
-				return err
-			}
+		asked := &journal.InterruptRequested{By: owner, Mode: mode}
+		if was := l.st.Interrupt; was != nil && was.Mode == journal.InterruptNow {
+			asked.Mode = was.Mode // it doesn't wait for a boundary any more
 		}
-		if !l.row.ExecutionID.Valid && !l.st.Adopts() {
-			if err := l.endTurn(ctx, journal.User(owner), l.st.Stopped()); err != nil {
-				return err
-			}
+		if was := l.st.Interrupt; was != nil && was.Mode == asked.Mode && !l.st.Sends() {
+			asked = nil
+		}
+		if err := l.interrupt(ctx, owner, asked); err != nil {
+			return err
 		}
 		l.wakeWork()
 		err = l.flush(ctx)
@@ -37,6 +39,37 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 	})
 	Crash("interrupt.after_commit")
 	return err
+}
+
+// interrupt records that the open turn is to end (nil: that is recorded), and ends it
+// where nobody else can (COO-4).
+func (l *locked) interrupt(ctx context.Context, owner string, asked *journal.InterruptRequested) error {
+	if asked != nil {
+		if err := l.append(ctx, journal.User(owner), asked); err != nil {
+			return err
+		}
+	}
+	if l.row.ExecutionID.Valid || l.st.Adopts() {
+		return l.stopAsking(ctx)
+	}
+	return l.endTurn(ctx, journal.User(owner), l.st.Stopped())
+}
+
+// stopAsking cancels what people are asked in a turn that somebody else is to stop: what
+// was asked isn't let run any more, so an answer would be none (PER-6). A stop at the next
+// safe point has come to one where the agent does nothing but wait for a person.
+func (l *locked) stopAsking(ctx context.Context) error {
+	stops := !l.st.Interrupt.AtOnce()
+	if l.st.Interrupt == nil || stops && !l.st.OnlyWaits() {
+		return nil
+	}
+	why := l.st.Stopped().Reason
+	for _, id := range l.st.Pending {
+		if err := l.append(ctx, journal.Server(), &journal.PermissionCancelled{ID: id, Reason: why, Stops: stops}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endTurn closes all that the open turn has open, then the turn (COO-4):
@@ -54,26 +87,91 @@ func (l *locked) endTurn(ctx context.Context, actor journal.Actor, end journal.T
 		}
 	}
 	for _, c := range l.st.Calls {
-		if err := l.endCall(ctx, c, why); err != nil {
+		if err := l.endCall(ctx, c, why, nil); err != nil {
 			return err
 		}
 	}
-	if err := l.endAttempts(ctx); err != nil {
+	keeper := ""
+	if len(l.st.Attempts) > 0 {
+		claim, err := loadClaim(ctx, l.t, l.row.ID)
+		if err != nil {
+			return err
+		}
+		if claim != nil {
+			keeper = claim.StateFolderID
+		}
+	}
+	if err := l.endAttempts(ctx, keeper, ""); err != nil {
 		return err
 	}
 	end.TurnID = l.st.Turn.ID
 	return l.append(ctx, actor, &end)
 }
 
-func (l *locked) endCall(ctx context.Context, c journal.OpenCall, why string) error {
-	if c.State == journal.CallIsDispatched && (c.Effect != journal.EffectRead || c.Adopted != "") {
-		return l.unknown(ctx, c.ID, nil)
+func (l *locked) endCall(ctx context.Context, c journal.OpenCall, why string, evidence []journal.Evidence) error {
+	began, err := l.began(ctx, c)
+	if err != nil {
+		return err
+	}
+	if began && (c.Effect != journal.EffectRead || c.Adopted != "") {
+		return l.unknown(ctx, c.ID, evidence)
+	}
+	unasked, err := l.unasked(ctx, c)
+	if err != nil {
+		return err
+	}
+	if unasked {
+		if err := l.append(ctx, journal.Server(), &journal.CallDispatched{CallID: c.ID, N: 1, AllowedBy: journal.Unseen()}); err != nil {
+			return err
+		}
+		return l.unknown(ctx, c.ID, evidence)
 	}
 	out, dropped, err := countOutput(ctx, l.t, c.ID)
 	if err != nil {
 		return err
 	}
 	return l.append(ctx, journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: out, DroppedBytes: dropped})
+}
+
+// began reports whether an open call was let run, whatever its agent asks of it since
+// (journal.Call.Began).
+func (l *locked) began(ctx context.Context, c journal.OpenCall) (bool, error) {
+	if c.Attempt == "" || c.State != journal.CallIsWaiting && c.State != journal.CallIsDispatched {
+		return c.State == journal.CallIsDispatched, nil
+	}
+	whole, err := loadCall(ctx, l.t, c.ID)
+	if err != nil || !whole.Began() {
+		return false, err
+	}
+	waits, err := l.onlyAnnounced(ctx, whole)
+	return !waits, err
+}
+
+// onlyAnnounced reports that an agent which said that a call of its own runs has asked
+// whether it may, and has no answer: it has not begun (journal.Call.LetItself).
+func (l *locked) onlyAnnounced(ctx context.Context, c *journal.Call) (bool, error) {
+	counted := *c
+	var err error
+	if counted.OutputBytes, counted.DroppedBytes, err = countOutput(ctx, l.t, c.ID); err != nil || !counted.LetItself() {
+		return false, err
+	}
+	if c.State == journal.CallIsWaiting {
+		return true, nil
+	}
+	var asks int
+	err = l.t.get(ctx, &asks, "SELECT count(*) FROM agent_ask WHERE call_id = ?", c.ID)
+	return asks > 0, err
+}
+
+// unasked reports that a call is an agent's own, which may have an effect and for which
+// it has asked nobody: it may have run all the same (journal.Call.Unasked).
+func (l *locked) unasked(ctx context.Context, c journal.OpenCall) (bool, error) {
+	if c.State != journal.CallIsProposed || c.Attempt == "" || c.Effect == journal.EffectRead {
+		return false, nil
+	}
+	var asks int
+	err := l.t.get(ctx, &asks, "SELECT count(*) FROM agent_ask WHERE call_id = ?", c.ID)
+	return asks == 0, err
 }
 
 // unknown says of a dispatched call that nobody recorded its outcome, with the evidence that there is.
@@ -90,13 +188,15 @@ func (l *locked) unknown(ctx context.Context, callID string, evidence []journal.
 }
 
 // endAttempts concludes the attempts in flight, which nobody follows any more, and
-// with them the process that they were sent to.
-func (l *locked) endAttempts(ctx context.Context) error {
-	process := l.st.Process
-	if len(l.st.Attempts) == 0 {
+// with them the process that they were sent to. keeper is the state folder of whoever
+// concludes them; "": no server that could ask does. why is the reason for the end of a
+// process that its keeper ends; "": it is none's.
+func (l *locked) endAttempts(ctx context.Context, keeper, why string) error {
+	process, lost := l.st.Process, l.st.Attempts
+	if len(lost) == 0 {
 		return nil
 	}
-	for _, id := range l.st.Attempts {
+	for _, id := range lost {
 		a, err := loadAttempt(ctx, l.t, id)
 		if err != nil {
 			return err
@@ -112,8 +212,15 @@ func (l *locked) endAttempts(ctx context.Context) error {
 	if process == nil {
 		return nil
 	}
-	// It may go on where nobody looks: who keeps it ends it, as one that isn't the session's any more.
-	return l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: process.ID})
+	if process.Folder == keeper { // whose server ends it, as one that isn't the session's any more
+		return l.append(ctx, journal.Server(), &journal.AgentEnded{ProcessID: process.ID, Reason: why})
+	}
+	body, err := lostAgent(ctx, l.t, l.row.ID, process.ID)
+	if err != nil {
+		return err
+	}
+	body.Attempts = lost
+	return l.append(ctx, journal.Server(), &body)
 }
 
 // Continue is a person's *continue* (PRO-6): the unfinished turn goes on first,
@@ -142,17 +249,8 @@ func (s *Store) goOn(ctx context.Context, owner, sessionID string, how *journal.
 		if err != nil {
 			return err
 		}
-		blocked := l.st.Blocked != nil && l.st.Blocked.Cause.Lifted()
-		forgotten := l.st.Forgotten
-		switch {
-		case l.st.Unknowns() > 0:
-			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; that answer can continue the session.").Typed("outcome-unknown").With("state", l.st.Base)
-		case l.st.Archived, !l.st.Held && !blocked:
-			return journal.Errorf(journal.Conflict, "Nothing is held here, so there is nothing to continue.").Typed("nothing-held").With("state", l.st.Base)
-		case how.Anew && forgotten == nil:
-			return journal.Errorf(journal.Conflict, "The agent has not forgotten this conversation, so it is not started anew. It can be continued.").Typed("not-forgotten").With("state", l.st.Base)
-		case !how.Anew && forgotten != nil && !forgotten.MayPass:
-			return journal.Errorf(journal.Conflict, "The agent has forgotten this conversation: to continue it would fail again. Start it anew, with a summary (anew); or archive the session.").Typed("agent-forgot").With("state", l.st.Base)
+		if err := l.st.MayContinue(how.Anew); err != nil {
+			return err
 		}
 		if err := l.continueTurn(ctx, owner, how); err != nil {
 			return err
@@ -186,7 +284,7 @@ func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 		case l.st.TurnOpen() || l.row.ExecutionID.Valid:
 			return journal.Errorf(journal.Conflict, "A turn is open. Stop it first; then the session can be archived.").Typed("turn-open").With("state", l.st.Base)
 		case len(l.st.Admitted) > 0:
-			return journal.Errorf(journal.Conflict, "%d messages wait here and would never be delivered. Withdraw them first, or continue; then the session can be archived.", len(l.st.Admitted)).Typed("prompts-waiting").With("state", l.st.Base)
+			return promptsWait(&l.st)
 		case l.st.Unknowns() > 0:
 			return journal.Errorf(journal.Conflict, "An outcome is unknown. Say first what became of it; then the session can be archived.").Typed("outcome-unknown").With("state", l.st.Base)
 		}
@@ -195,6 +293,19 @@ func (s *Store) Archive(ctx context.Context, owner, sessionID string) error {
 		}
 		return l.flush(ctx)
 	})
+}
+
+// promptsWait refuses to archive a session in which messages wait. Only what is held
+// can be continued; the rest is delivered by itself.
+func promptsWait(st *journal.State) error {
+	waits, or := "A message waits here and would never be delivered. Withdraw it first", "wait until it is delivered"
+	if n := len(st.Admitted); n > 1 {
+		waits, or = fmt.Sprintf("%d messages wait here and would never be delivered. Withdraw them first", n), "wait until they are delivered"
+	}
+	if st.MayContinue(false) == nil || st.MayContinue(true) == nil {
+		or = "continue"
+	}
+	return journal.Errorf(journal.Conflict, "%s, or %s; then the session can be archived.", waits, or).Typed("prompts-waiting").With("state", st.Base)
 }
 
 // Block parks a session without a claim because no live worker can run it: the

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 
 	"holdfast/journal"
@@ -168,6 +169,32 @@ func TestArchive(t *testing.T) {
 		if state, _ := ss.Execution(); state != journal.StateClosed {
 			t.Errorf("the session is %s", state)
 		}
+	})
+}
+
+// A refusal to archive offers *continue* exactly where it is taken.
+//
+// proves PRO-6
+func TestArchive_SaysWhatLetsIt(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		refused := func(r *storetest.Run, want string) {
+			t.Helper()
+			if err := s.Archive(t.Context(), r.Owner, r.Session); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it is refused with %v, want %q", err, want)
+			}
+		}
+		r := storetest.MustRun(t, s, "w")
+		end(t, s, r.Claim, journal.Completed, true)
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "next", journal.Queue)
+		refused(r, "A message waits here and would never be delivered. Withdraw it first, or wait until it is delivered; then")
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "and then", journal.Queue)
+		refused(r, "2 messages wait here and would never be delivered. Withdraw them first, or wait until they are delivered; then")
+
+		r = storetest.MustRun(t, s, "w")
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "next", journal.Queue)
+		end(t, s, r.Claim, journal.Failed, true)
+		refused(r, "Withdraw it first, or continue; then")
 	})
 }
 

@@ -51,6 +51,9 @@ func (o *verification) owes(ctx context.Context, ev *journal.Event, body journal
 		text, err := o.whole(ctx, b.Text)
 		if text != "" {
 			w.hashes = []string{PromptInput{Text: text, Delivery: b.Delivery}.hash()}
+			if b.Delivery == journal.Steer { // also one that came with a stop, which there may have been nothing for
+				w.hashes = append(w.hashes, PromptInput{Text: text, Delivery: b.Delivery, Stops: true}.hash())
+			}
 		}
 		return w, err
 	case *journal.PermissionAsked:

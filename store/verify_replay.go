@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -43,30 +42,19 @@ var blobPattern = regexp.MustCompile(`"blob":"([0-9a-f]{64})"`)
 // refer notes the blobs that an event names.
 func (o *verification) refer(ev *journal.Event, body journal.Body) {
 	var sums []string
-	switch b := body.(type) {
+	switch body.(type) {
 	case *journal.Opaque:
 		for _, m := range blobPattern.FindAllSubmatch(ev.Data, -1) {
 			if _, ok := o.blobs[string(m[1])]; ok { // what it means isn't known, so it isn't demanded
 				o.blobs[string(m[1])] = true
 			}
 		}
-	case journal.Texter:
-		for _, t := range b.Texts() {
-			sums = append(sums, t.Blob)
-		}
-	case *journal.CallProposed:
-		var ref struct {
-			Blob  string `json:"blob"`
-			Bytes int64  `json:"bytes"`
-		}
-		if json.Unmarshal(b.Input, &ref) == nil && ref.Bytes > journal.MaxField { // a tool may name a member so as well
+	default:
+		for _, ref := range journal.Blobs(body) {
 			sums = append(sums, ref.Blob)
 		}
 	}
 	for _, sum := range sums {
-		if sum == "" {
-			continue
-		}
 		if _, ok := o.blobs[sum]; !ok {
 			o.v.fault(CheckBlobs, "%s: the blob %s of #%d is missing", o.id, sum, ev.Seq)
 			continue

@@ -79,7 +79,7 @@ var projectedTables = []projected{
 	{"request", CheckProjections, split("id"), split("call_id, message_id, permission, resources, always, digest, metadata, state, asked_at, asked_seq, reason, reply, replied_by, replied_at, message")},
 	{"attempt", CheckProjections, split("id"), split("turn_id, model, state, resolution, seq")},
 	{"recovery", CheckRecoveries, split("execution_id"), split("seq, phase")},
-	{"call", CheckCalls, split("id"), split("turn_id, call_key, tool, input, input_sha256, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by, ran_ms")},
+	{"call", CheckCalls, split("id"), split("turn_id, call_key, tool, input, input_sha256, later, effect, attempt_id, state, n, exit_code, signal, reason, output_bytes, dropped_bytes, resolution, allowed_by, process, proposed_seq, dispatched_at, ended_at, since, evidence, feedback, adopted_at, adopted_by, ran_ms")},
 }
 
 // selects reads rows; a method of both a snapshot and the scratch tables.

@@ -161,7 +161,7 @@ func TestKeeper_GivesTheLastOfEachName(t *testing.T) {
 		}
 		list, _, err := s.AgentProcesses(t.Context(), r.Claim.StateFolderID, "", 10)
 		must(t, err)
-		must(t, s.ForgetAgentProcess(t.Context(), list[0]))
+		must(t, s.ForgetAgentProcess(t.Context(), list[0], store.AgentEnd{}))
 		must(t, k.Tidy(t.Context()))
 		if text := masks(); text != "value-for-codex value-that-is-new [hidden]" {
 			t.Errorf("afterwards: %s", text)
