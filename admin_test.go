@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/store/storetest"
@@ -18,7 +19,15 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	state := t.TempDir()
 	holdfast := func(args ...string) (code int, errs string) {
 		var out, complaint bytes.Buffer
-		code = run(t.Context(), append(args, "--state", state), streams{strings.NewReader(""), &out, &complaint})
+		done := make(chan int, 1)
+		go func() {
+			done <- run(t.Context(), append(args, "--state", state), streams{strings.NewReader(""), &out, &complaint})
+		}()
+		select {
+		case code = <-done:
+		case <-time.After(30 * time.Second): // a server that isn't refused serves for ever
+			t.Fatalf("%q was not refused", args)
+		}
 		return code, complaint.String()
 	}
 	if code, errs := holdfast("user", "add", "a@b.example"); code != exitDone {
@@ -31,6 +40,10 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "javascript:alert(1)"}},
 		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "holdfast.example"}},
 		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "PATH,HOLDFAST_KEY"}},
+		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "PATH,KEY=not-to-be-shown"}},
+		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "HOLDFAST_KEY=not-to-be-shown"}},
+		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "not-to-be-shown=x"}},
+		{exitUsage, []string{"serve", "--addr", "127.0.0.1:0", "--agent-env", "KEY\nnot-to-be-shown"}},
 		{exitUsage, []string{"user", "add", "c@b.example", "--public-url", "https://"}},
 		{exitUsage, []string{"user", "link", "a@b.example", "--public-url", "https://u:p@x/"}},
 		{exitUsage, []string{"token", "new", "a@b.example", "--name", " "}},
@@ -47,6 +60,8 @@ func TestRun_RefusesWhatCannotBeMeant(t *testing.T) {
 	} {
 		if code, errs := holdfast(tt.args...); code != tt.want || (code != exitDone && strings.Count(errs, "\n") == 0) {
 			t.Errorf("%q: exit %d, want %d: %s", tt.args, code, tt.want, errs)
+		} else if strings.Contains(errs, "not-to-be-shown") {
+			t.Errorf("%q tells a value: %s", tt.args, errs)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -51,8 +53,8 @@ var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 // agents are those that are named with --agent, and those found on PATH.
 func (c *agentFlags) agents(environ []string) ([]offeredAgent, error) {
-	if slices.Contains(c.AgentEnv, vault.KeyVariable) {
-		return nil, usageError{"--agent-env " + vault.KeyVariable + ": agents can't have the key that credentials are sealed with"}
+	if err := checkAgentEnv(c.AgentEnv); err != nil {
+		return nil, err
 	}
 	var out []offeredAgent
 	taken := []string{runbook.Name}
@@ -77,6 +79,27 @@ func (c *agentFlags) agents(environ []string) ([]offeredAgent, error) {
 		}
 	}
 	return out, nil
+}
+
+// envName is the name of a variable of an environment.
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkAgentEnv refuses what isn't the name of a variable. What is given in its place
+// may be a secret: it isn't told.
+func checkAgentEnv(names []string) error {
+	for i, spec := range names {
+		name, _, valued := strings.Cut(spec, "=")
+		switch {
+		case name == vault.KeyVariable:
+			return usageError{"--agent-env " + vault.KeyVariable + ": agents can't have the key that credentials are sealed with"}
+		case envName.MatchString(spec):
+		case valued && envName.MatchString(name):
+			return usageError{"--agent-env " + name + "=…: name the variable only; agents get the value that it has in the server's environment"}
+		default:
+			return usageError{fmt.Sprintf("--agent-env: the one at place %d is not the name of a variable: letters, digits and _ only, several with commas between them", i+1)}
+		}
+	}
+	return nil
 }
 
 // agentEnv is what an agent gets of the environment: what commands get, and the
@@ -113,7 +136,11 @@ func checkPrograms(agents []offeredAgent) []store.Finding {
 	for _, a := range agents {
 		f := store.Finding{Check: "agent " + a.Name(), Health: store.Healthy}
 		file, err := a.Program()
-		if f.Found = file; err != nil {
+		if f.Found = file; a.InWorkspace() {
+			f.Health, f.Found, f.Do = store.Warning, acp.FoundInWorkspace(file), acp.DoInWorkspace
+		} else if errors.Is(err, fs.ErrPermission) {
+			f.Health, f.Found, f.Do = store.Warning, err.Error(), acp.DoExecutable+", or drop its --agent: sessions with it wait until it can be started"
+		} else if err != nil {
 			f.Health, f.Found, f.Do = store.Warning, err.Error(), "put it back, or drop its --agent: sessions with it wait until it can be started"
 		}
 		out = append(out, f)

@@ -52,6 +52,7 @@ var arrows = []arrow{
 	{"handlers/...", []string{"journal/...", "store/...", "views/...", "static/...", "handlers/...", "vault"}, "append to the journal; the runner will see it"},
 	{".", []string{"journal/...", "store/...", "runner/...", "views/...", "handlers/...", "static/...", "migrations/...", "vault"}, "main wires all"},
 	{"e2e/power", nil, "looks at processes from outside; no product code"},
+	{"e2e/rig", nil, "what the tests of the binary have in common; no product code"},
 	{"e2e/fakeagent", []string{"runner/acp/wire"}, "an agent for tests; of the product it has the protocol alone"},
 	{"e2e/seed", []string{"journal/...", "store/...", "e2e/power"}, "fills a folder through the product's doors; no product code"},
 	{"e2e/...", []string{"journal/...", "e2e/..."}, "tests the built binary from outside; no product code"},
@@ -104,23 +105,24 @@ var purities = []pure{
 // starters are the files in which a goroutine may be started, with the one who
 // stops it and waits for it. Tests may start any.
 var starters = map[string]string{
-	"runner/acp/looked.go":    "runs an agent that is only looked at: Probe waits for it",
-	"handlers/agent_looks.go": "looks at agents: ended and awaited by Shutdown",
-	"serve.go":                "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
-	"runner/runner.go":        "drains: ended and awaited by Stop",
-	"runner/turn.go":          "ends the repetition of a write when the run ends: undone when the write returns",
-	"runner/tool/*.go":        "a command's pipes and its wait, joined before the call returns",
-	"runner/shim/*.go":        "in a shim: its clients and its command, which end with the process; in a server: what ends a wait, undone when that returns",
-	"store/store.go":          "starts the store's own goroutines: ended and awaited by Close",
-	"store/writer.go":         "the writers with group commit: ended and awaited by Close",
-	"store/notify.go":         "listener and notifier: ended and awaited by Close",
-	"store/doctor_listen.go":  "ends a listener that waits too long: undone when the check returns",
-	"handlers/stream.go":      "a stream's writer: ended by the client, the stop channel or the server's stop",
-	"handlers/watch.go":       "the watch of open streams: ended by the last of them, awaited by Shutdown",
-	"bench/*.go":              "callers of a measurement, joined before its table",
-	"e2e/*.go":                "callers from outside, joined by their test",
-	"e2e/fakeagent/*.go":      "works off prompts: ended and awaited by serve, or the process ends",
-	"scripts/gotest/*.go":     "reads a test run, joined before the counts",
+	"runner/acp/looked.go":     "runs an agent that is only looked at: Probe waits for it",
+	"handlers/agent_looks.go":  "looks at agents: ended and awaited by Shutdown",
+	"serve.go":                 "the web server and the graceful stop: their ends are awaited by serve, or the process ends",
+	"runner/runner.go":         "drains: ended and awaited by Stop",
+	"runner/turn.go":           "ends the repetition of a write when the run ends: undone when the write returns",
+	"runner/tool/*.go":         "a command's pipes and its wait, joined before the call returns",
+	"runner/shim/*.go":         "in a shim: its clients and its command, which end with the process; in a server: what ends a wait, undone when that returns",
+	"store/store.go":           "starts the store's own goroutines: ended and awaited by Close",
+	"store/writer.go":          "the writers with group commit: ended and awaited by Close",
+	"store/notify.go":          "listener and notifier: ended and awaited by Close",
+	"store/doctor_listen.go":   "ends a listener that waits too long: undone when the check returns",
+	"handlers/stream.go":       "a stream's writer: ended by the client, the stop channel or the server's stop",
+	"handlers/watch.go":        "the watch of open streams: ended by the last of them, awaited by Shutdown",
+	"bench/*.go":               "callers of a measurement, joined before its table",
+	"e2e/*.go":                 "callers from outside, joined by their test",
+	"e2e/rig/process_linux.go": "waits for a process of a test: it ends with the process",
+	"e2e/fakeagent/*.go":       "works off prompts: ended and awaited by serve, or the process ends",
+	"scripts/gotest/*.go":      "reads a test run, joined before the counts",
 }
 
 // cleaner is the file that makes SafeHTML by a filter, and has the one templ.Raw.
@@ -321,8 +323,8 @@ func sources(t *testing.T, suffixes ...string) map[string][]byte {
 	return files
 }
 
-// checkSource holds one file against the rules on goroutines, contexts, waiting
-// and raw HTML.
+// checkSource holds one file against the rules on goroutines, contexts, waiting,
+// raw HTML and the inputs of calls.
 func checkSource(file string, src []byte) []string {
 	if strings.HasSuffix(file, ".templ") {
 		if bytes.Contains(src, []byte("templ.Raw")) {
@@ -344,6 +346,7 @@ func checkSource(file string, src []byte) []string {
 	isTest := strings.HasSuffix(file, "_test.go")
 	v.starts = isTest || listed(starters, file)
 	v.begins = isTest || file == "main.go" || path.Base(file) == "main.go" && under(file, "scripts") || listed(backgrounds, file)
+	v.isTest = isTest
 	v.clock = isTest || !under(file, "journal")
 	v.cleans = file == cleaner
 	ast.Inspect(f, v.visit)
@@ -392,6 +395,7 @@ type visitor struct {
 	starts bool // may start goroutines
 	begins bool // may begin a context
 	clock  bool // may read the clock
+	isTest bool
 	cleans bool // may trust markup, once
 	raws   int
 	bad    []found
@@ -417,6 +421,7 @@ func (v *visitor) visit(n ast.Node) bool {
 		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" && len(n.Args) == 1 && !v.starts {
 			v.say(n.Pos(), "starts a goroutine by .Go: see starters in arch_test.go")
 		}
+		v.readsInput(n)
 	case *ast.CompositeLit:
 		// An empty one is harmless.
 		if id, ok := n.Type.(*ast.Ident); ok && id.Name == "SafeHTML" && len(n.Elts) > 0 && !v.cleans {
@@ -428,6 +433,25 @@ func (v *visitor) visit(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// readsInput judges what reads the input of a call: a long one lies in a blob, and what
+// stands in its place reads as an input that says nothing. An agent's own description of
+// its call (told) is another thing: it is whole.
+func (v *visitor) readsInput(n *ast.CallExpr) {
+	fun, ok := n.Fun.(*ast.SelectorExpr)
+	if !ok || len(n.Args) == 0 || v.isTest {
+		return
+	}
+	of, ok := fun.X.(*ast.Ident)
+	if !ok || v.names[of.Name] != "encoding/json" || fun.Sel.Name != "Unmarshal" {
+		return
+	}
+	if in, ok := n.Args[0].(*ast.SelectorExpr); ok && (in.Sel.Name == "Input" || in.Sel.Name == "Later") {
+		if x, ok := in.X.(*ast.Ident); ok && x.Name != "t" && x.Name != "told" {
+			v.say(n.Pos(), "reads the input of a call, which may lie in a blob: use journal.ReadInput, and Turn.WholeCall where all of it is needed")
+		}
+	}
 }
 
 // use judges one use of a package's name.
@@ -563,6 +587,10 @@ func TestArchitecture_SourceGuardsCanFail(t *testing.T) {
 		{cleaner, "package x\n\nimport \"github.com/a-h/templ\"\n\nvar r, s = templ.Raw(\"\"), templ.Raw(\"\")\n", "templ.Raw"},
 		{"views/pages/a.templ", "package x\n\ntempl a() {\n\t@templ.Raw(x)\n}\n", "templ.Raw"},
 		{"views/pages/a.templ", "package x\n\ntempl a() {\n\t<p>raw</p>\n}\n", ""},
+		{"runner/acp/tool.go", "package x\n\nimport \"encoding/json\"\n\nvar e = json.Unmarshal(c.Input, nil)\n", "may lie in a blob"},
+		{"runner/acp/tool.go", "package x\n\nimport \"encoding/json\"\n\nvar e = json.Unmarshal(c.Later, nil)\n", "may lie in a blob"},
+		{"runner/acp/tool.go", "package x\n\nimport \"encoding/json\"\n\nvar e = json.Unmarshal(t.Input, nil)\n", ""},
+		{"runner/acp/tool_test.go", "package x\n\nimport \"encoding/json\"\n\nvar e = json.Unmarshal(c.Input, nil)\n", ""},
 		{"store/claims.go", "package x\n\nfunc {\n", "expected"},
 	} {
 		wantOne(t, tt.file+"\n"+tt.src, checkSource(tt.file, []byte(tt.src)), tt.says)

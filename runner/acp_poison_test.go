@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
+	"holdfast/runner/acp"
 	"holdfast/store"
 	"holdfast/store/storetest"
 )
@@ -93,6 +95,34 @@ together "$(up '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy",
 		}
 		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindCallProposed); n != 2 {
 			t.Errorf("%d calls, want one of each turn: %s", n, b.dump(id))
+		}
+	})
+}
+
+// An agent that rests and doesn't stop talking, and can't go on in another process, holds
+// up no message without a word: it is ended, and what is sent next fails before it is told.
+// Of one that can see TestACP_FloodsAtRest.
+//
+// proves REC-11 CAL-8
+func TestACP_DoesNotStopTalking(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		heard, with := scriptedWhole(t, strings.Replace(hello, `{"loadSession":true}`, `{}`, 1)+`hear; text one; stop 3; while :; do text more; done`, func(o *acp.Options) {
+			o.OpenWithin, o.ExitWithin = 3*time.Second, time.Millisecond
+		})
+		b := setup(t, s, with)
+		b.start()
+		id := b.session("Do it", byFake)
+		b.until(id, "it has answered", func(v store.Session) bool {
+			return v.State.Base == journal.StateReady && v.State.Turn != nil && v.Claim == nil
+		})
+		b.submit(id, "Again", journal.Queue)
+		v := b.until(id, "the turn has failed", func(v store.Session) bool { return v.State.Turn.Number == 2 && v.State.Turn.Outcome == journal.Failed })
+		if v.State.Process != nil || v.State.Unknowns() != 0 || !strings.Contains(v.State.Turn.Reason, "did not stop talking") || !strings.Contains(v.State.Turn.Reason, "Nothing was sent") {
+			t.Errorf("%+v %+v", v.State.Turn, v.State.Process)
+		}
+		if got, err := os.ReadFile(heard); err != nil || strings.Count(string(got), "session/prompt") != 1 {
+			t.Errorf("the agent heard %q, %v; want one prompt", got, err)
 		}
 	})
 }
@@ -195,16 +225,21 @@ until [ -s stray ]; do sleep 0.01; done; `+says+`; text on; hear; echo '{"jsonrp
 	}
 }
 
-// An agent that changes a setting to and fro fills no journal with it: the last value
-// stands, before its answer and between two turns.
+// flips is an agent that changes a setting to and fro, many times and never twice to
+// the same: whatever of it is committed alone would be an event of its own.
+const flips = `is() { say '{"sessionUpdate":"config_option_update","configOptions":[{"id":"model","name":"Model '$2'","type":"select","currentValue":"'$1'","options":[{"value":"a","name":"A"},{"value":"b","name":"B"},{"value":"c","name":"C"},{"value":"d","name":"D"}]}]}'; }
+flip() { i=0; while [ $i -lt 40 ]; do i=$((i+1)); is a $i; sleep 0.01; is b $i; sleep 0.01; done; is $1; }
+`
+
+// An agent that changes a setting to and fro fills no journal with it: while it says
+// nothing else that is journalled once in a while, and the last value before its answer
+// and between two turns.
 //
 // proves JRN-5
 func TestACP_Flips(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		_, with := scripted(t, `is() { say '{"sessionUpdate":"config_option_update","configOptions":[{"id":"model","name":"Model","type":"select","currentValue":"'$1'","options":[{"value":"a","name":"A"},{"value":"b","name":"B"},{"value":"c","name":"C"},{"value":"d","name":"D"}]}]}'; }
-flip() { i=0; while [ $i -lt 60 ]; do is a; sleep 0.01; is b; i=$((i+1)); done; is $1; }
-hear; flip c; stop 3; flip d; echo up > up; hear; stop 4; hear`)
+		_, with := scripted(t, flips+`hear; flip c; stop 3; flip d; echo up > up; hear; stop 4; hear`, func(o *acp.Options) { o.FlipPause = time.Hour })
 		b := setup(t, s, with)
 		up := b.fifo("up")
 		b.start()
@@ -231,8 +266,35 @@ hear; flip c; stop 3; flip d; echo up > up; hear; stop 4; hear`)
 				first = cmp.Or(first, now)
 			}
 		}
-		if n > 20 || first != "c" {
+		// The first word of the first turn and the last; behind its answer, at rest, and before the next answer.
+		if n > 5 || first != "c" {
 			t.Errorf("it was journalled %d times, and was %q at its first answer", n, first)
 		}
+	})
+}
+
+// What was held is journalled after a pause, although the agent says no more.
+//
+// proves JRN-5
+func TestACP_FlipsAndFallsSilent(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, flips+`hear; is a 1; read -r x < gate; is c 2; read -r x < end; stop 3; hear`)
+		b := setup(t, s, with)
+		gate, end := b.fifo("gate"), b.fifo("end")
+		b.start()
+		id := b.session("One", byFake)
+		says := func(value string) {
+			t.Helper()
+			b.until(id, "it is journalled that the model is "+value, func(v store.Session) bool {
+				o := v.State.Option("model")
+				return o != nil && o.Current == value
+			})
+		}
+		says("a")
+		open(t, gate)
+		says("c")
+		open(t, end)
+		b.untilState(id, journal.StateReady)
 	})
 }

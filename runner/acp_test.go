@@ -72,6 +72,38 @@ func TestACP_AnswersAPrompt(t *testing.T) {
 	})
 }
 
+// A stop at the next safe point lets an agent finish its whole answer, and the turn says
+// that nothing of it was left.
+//
+// proves COO-4 PRO-4
+func TestACP_StopsAfterItsAnswer(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `hear; text 'before '; echo up > up; read -r x < gate; text after; stop 3; read -r l`)
+		b := setup(t, s, with)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		b.start()
+		id := b.session("Say it", byFake)
+		awaitLine(t, up)
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptBoundary); err != nil {
+			t.Fatal(err)
+		}
+		open(t, gate)
+		v := b.untilState(id, journal.StateStopped)
+		said := storetest.Body[*journal.MessageCompleted](t, storetest.Events(t, s, id)).Text.S
+		if !v.State.Turn.Done || !v.State.Held || said != "before after" {
+			t.Errorf("it said %q, and the turn ended as %+v", said, v.State.Turn)
+		}
+		if err := s.Continue(t.Context(), b.owner, id, nil); err != nil { // it isn't told to go on with nothing
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateReady)
+		if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindAttemptDispatched); n != 1 {
+			t.Errorf("%d prompts were sent", n)
+		}
+	})
+}
+
 // What an agent says after it has thought, or run something, is another message: one
 // that was said whole is not added to.
 //
@@ -147,7 +179,7 @@ text 't, s3'; stop 3; read -r l`)
 				output += m.Text.S
 			}
 		}
-		const first = "it is [hidden], s3cr3x, s3cr3t-spel"
+		const first = "it is [hidden], s3cr3x, [hidden]"
 		if streamed != first+"t, s3" || strings.Join(whole, "|") != first+"|t, s3" {
 			t.Errorf("it said %q, and whole %q", streamed, whole)
 		}
@@ -239,13 +271,13 @@ func TestACP_AnOpenRequestOutlivesTheServer(t *testing.T) {
 }
 
 // An agent that says of a command that it runs, and asks a while later whether it may,
-// hasn't done it without asking.
+// hasn't done it without asking. The first of a process may take some seconds to.
 //
 // proves PER-1 CAL-4
 func TestACP_AsksAfterItAnnounced(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		_, with := scripted(t, strings.Replace(askRun, "echo '{", "sleep 1; echo '{", 1)+"read -r l")
+		_, with := scripted(t, strings.Replace(askRun, "echo '{", "sleep 4; echo '{", 1)+"read -r l")
 		b := setup(t, s, with)
 		b.start()
 		id := b.session("Do it", byFake, asking)
@@ -316,7 +348,7 @@ say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}
 		if len(v.State.UnknownAttempts) != 1 || len(v.State.UnknownCalls) != 1 {
 			t.Fatalf("%+v", v.State)
 		}
-		if !strings.Contains(b.dump(id), "Its last words: oops") || !strings.Contains(b.dump(id), `"text":"half"`) {
+		if !strings.Contains(b.dump(id), "Its last words: “oops”.") || !strings.Contains(b.dump(id), `"text":"half"`) {
 			t.Errorf("the journal doesn't say what is known: %s", b.dump(id))
 		}
 		if _, err := s.ResolveCall(t.Context(), b.owner, v.State.UnknownCalls[0], store.CallResolution{Outcome: journal.DidNotHappen, Evidence: "looked", Then: journal.ThenContinue}); err != nil {
@@ -381,7 +413,7 @@ echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; hear; text 
 func TestACP_IsStopped(t *testing.T) {
 	t.Parallel()
 	cancelled := `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; `
-	ask := `echo '{"jsonrpc":"2.0","id":"late","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x","kind":"execute"},"options":[]}}'; `
+	ask := `echo '{"jsonrpc":"2.0","id":"late","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x","kind":"execute"},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}'; `
 	runs := `say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"deploy","kind":"execute","status":"in_progress"}'; `
 	for name, c := range map[string]struct {
 		does  string // after it was told to stop
@@ -661,7 +693,7 @@ func TestACP_AsksAsItEnds(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		heard, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"x","kind":"execute"}'
-printf '%s\n%s\n' '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1"},"options":[]}}' '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+printf '%s\n%s\n' '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1"},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}' '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 hear; text 'by the way'; echo said > said; hear; text answer; stop 5; read -r l`)
 		b := setup(t, s, with)
 		b.start()
@@ -713,7 +745,7 @@ func TestACP_JudgesWhatWouldBeDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.Each(t, func(t *testing.T, s *store.Store) {
-				request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x",` + c.call + `},"options":[]}}`
+				request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"x",` + c.call + `},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}`
 				_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"x","kind":"read"}'
 echo '`+request+`'; hear; stop 3; read -r l`)
 				b := setup(t, s, with)
@@ -724,6 +756,9 @@ echo '`+request+`'; hear; stop 3; read -r l`)
 				b.until(id, "it asks for "+c.asks, func(store.Session) bool {
 					for _, r := range b.pending(id) {
 						if strings.Contains(strings.Join(r.Resources, " "), c.asks) {
+							if in := `"directory":"/etc"`; strings.Contains(string(r.Metadata), in) != (name == "another folder") {
+								t.Errorf("it is asked with %s", r.Metadata)
+							}
 							return true
 						}
 					}
@@ -744,7 +779,7 @@ echo '`+request+`'; hear; stop 3; read -r l`)
 func TestACP_WhatIsReachedStandsOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","rawInput":{"file_path":"note.txt"},"locations":[{"path":"note.txt"}],"content":[{"type":"diff","path":"note.txt","newText":"b"}]},"options":[]}}`
+		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","rawInput":{"file_path":"note.txt"},"locations":[{"path":"note.txt"}],"content":[{"type":"diff","path":"note.txt","newText":"b"}]},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}`
 		_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Write","kind":"edit"}'
 echo '`+request+`'; hear; stop 3; read -r l`)
 		b := setup(t, s, with)

@@ -75,12 +75,17 @@ func (t *Turn) mute(ctx context.Context, was *journal.AgentProcess, found *shim.
 	}
 	id := processName(was.ID)
 	t.r.log.Warn("an agent's process has credentials that can't be masked any more; what it said since it was last followed is left out", slog.String("session", t.run.session), slog.String("process", was.ID))
-	for found.Running { // a shim that was stopped is waited for
+	for found.Running {
 		t.r.endStray(ctx, id, reasonUnmasked)
 		if *found, err = t.r.o.Shims.Find(id); err != nil {
 			return false, err
 		}
-		if found.Running {
+		if found.Running { // somebody has stopped its shim
+			gone, err := t.r.killAgent(ctx, t.run.session, was.ID)
+			if gone {
+				return true, nil
+			}
+			t.r.log.Warn("end an agent whose shim doesn't answer", slog.String("session", t.run.session), slog.String("process", was.ID), slog.Any("error", err))
 			select {
 			case <-ctx.Done():
 				return false, context.Cause(ctx)

@@ -19,11 +19,19 @@ import (
 // no middle may be lost.
 const wholeOutput = 1 << 50
 
+// mostUnread is how much an agent's process may write that nobody reads, as of one that
+// rests: then it waits on its pipe. A flood fills no disk. It is more than the longest line
+// that is read (wire.MaxLine), with the heads of its frames.
+const mostUnread = 256 << 20
+
 // ProcessSpec says how an agent's process is started.
 type ProcessSpec struct {
 	Script string         // for sh; no secret stands in it
 	Env    []string       // complete
 	Shape  *journal.Shape // of what it writes; nil: it writes no JSON
+
+	// May waits until a new one may be started, or tells why none is; nil: it may.
+	May func(context.Context) error
 }
 
 // Process is the process of a session's agent, which outlives turns and servers. Its
@@ -44,6 +52,7 @@ type Process struct {
 	exit                       *shim.Exit // of a muted one
 
 	heard chan Heard
+	shut  chan int64
 	stop  context.CancelCauseFunc
 	wg    sync.WaitGroup
 }
@@ -56,137 +65,6 @@ type Heard struct {
 	Exit   *shim.Exit
 	Err    error // with Ended: nobody recorded how
 	Muted  bool  // with Ended: what it said last can't be masked, and is left out
-}
-
-// processName is the name under which an agent's process is kept by its shim.
-func processName(processID string) shim.ID { return shim.ID{CallID: processID, N: 1} }
-
-// Process gives the process of this session's agent: the one that runs, also if
-// another execution started it, or else a new one, which is told first. Whoever asked
-// closes it.
-func (t *Turn) Process(ctx context.Context, spec ProcessSpec, first [][]byte) (*Process, error) {
-	if was := t.fold.State.Process; was != nil {
-		if p, err := t.rejoinProcess(ctx, was); p != nil || err != nil {
-			return p, err
-		}
-	}
-	return t.startProcess(ctx, spec, first)
-}
-
-// causeOr tells why ctx has ended, or of err if it hasn't.
-func causeOr(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// rejoinProcess follows the process that the journal knows of. nil: it is another
-// host's, or it has ended and nobody waits for what it said; then its end is journalled.
-func (t *Turn) rejoinProcess(ctx context.Context, was *journal.AgentProcess) (*Process, error) {
-	id := processName(was.ID)
-	letGo, err := t.r.occupied.take(ctx, id.String())
-	if err != nil {
-		return nil, err
-	}
-	kept := false
-	defer func() {
-		if !kept {
-			letGo()
-		}
-	}()
-	row, err := t.r.store.AgentProcess(context.WithoutCancel(ctx), was.ID)
-	if err != nil && !journal.Is(err, journal.NotFound) {
-		return nil, err
-	}
-	ended := endedBy(was.ID, nil)
-	if err == nil && was.Folder == t.r.o.StateFolderID {
-		found, err := t.r.o.Shims.Bury(id)
-		if err != nil {
-			return nil, err
-		}
-		inFlight := len(t.fold.State.Attempts) > 0
-		muted, err := t.mute(ctx, was, &found)
-		if err != nil {
-			return nil, err
-		}
-		p := &Process{t: t, id: id, muted: muted, exit: found.Exit, readTo: row.ReadTo, skip: row.Skip, sent: row.Sent, tried: row.Sent, unsent: row.Frames, asks: row.Asks, letGo: letGo}
-		if !muted && (found.Running || (found.Exit != nil && inFlight)) {
-			if p.child, err = t.r.o.Shims.Attach(ctx, id); err != nil && !errors.Is(err, shim.ErrLost) {
-				return nil, causeOr(ctx, fmt.Errorf("rejoin the agent's process: %w", err))
-			}
-		}
-		// Also of one that is gone: what it wrote before is read first.
-		if p.child != nil || inFlight {
-			kept = true
-			p.follow()
-			return p, nil
-		}
-		ended = endedBy(was.ID, found.Exit)
-	}
-	return nil, t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Server(), ended)}})
-}
-
-// endedBy is the fact of how a process ended, as its record has it; nil: there is none.
-func endedBy(processID string, e *shim.Exit) *journal.AgentEnded {
-	b := &journal.AgentEnded{ProcessID: processID}
-	if e != nil {
-		b.ExitCode, b.Signal, b.Reason = e.ExitCode, e.Signal, e.Reason
-	}
-	return b
-}
-
-// startProcess starts one. Its facts are committed before it begins, with what it is told first.
-func (t *Turn) startProcess(ctx context.Context, spec ProcessSpec, first [][]byte) (*Process, error) {
-	if err := t.run.trust.wait(t.run.ctx); err != nil {
-		return nil, err
-	}
-	given, err := t.credentials(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id := processName(store.NewID("prc"))
-	o := &t.r.o
-	letGo, err := t.r.occupied.take(ctx, id.String()) // a sweep must not take it for one that was never committed
-	if err != nil {
-		return nil, err
-	}
-	child, err := o.Shims.Prepare(ctx, shim.Spec{
-		Spec: tool.Spec{
-			CallID: id.CallID, N: id.N, Interp: []string{"sh", "-eu"}, Script: spec.Script, Dir: t.fold.State.Workspace, Env: tool.WithEnv(spec.Env, given.Env),
-			MaxOutput: wholeOutput, Secrets: spec.masks(slices.Concat(o.Secrets, given.Secrets)), Vital: true,
-		},
-		Stdin: true, Orphan: o.Orphan,
-	})
-	if err != nil {
-		letGo()
-		return nil, causeOr(ctx, fmt.Errorf("start the agent's process: %w", err))
-	}
-	facts := journal.Process(child.Process())
-	started := &journal.AgentStarted{ProcessID: id.CallID, StateFolderID: o.StateFolderID, Process: &facts}
-	for i, name := range given.Names {
-		started.Credentials = append(started.Credentials, journal.CredentialUse{Name: name, ID: given.IDs[i]})
-	}
-	p := &Process{t: t, id: id, child: child, letGo: letGo}
-	err = p.commit(ctx, store.Append{
-		Drafts: []journal.Draft{draft(journal.Server(), started)},
-	}, store.AgentIO{Begins: o.StateFolderID, Frames: first})
-	if err != nil {
-		child.Abandon()
-		p.Close()
-		return nil, err
-	}
-	store.Crash("agent.before_run")
-	if err := child.Go(); err != nil { // whether it has begun, its record tells
-		t.r.log.Warn("start an agent", slog.String("session", t.run.session), slog.Any("error", err))
-	}
-	t.noteUse(ctx, given)
-	p.follow()
-	if err := p.deliver(ctx); err != nil { // it is there all the same, and told by whoever comes
-		p.Close()
-		return nil, err
-	}
-	return p, nil
 }
 
 // ID names the process in the journal.
@@ -204,9 +82,57 @@ func (p *Process) Ended(h *Heard) *journal.AgentEnded {
 	return endedBy(p.id.CallID, h.Exit)
 }
 
+// Await waits for the end of the process, and gives it without what was written before:
+// it waits for no reader, and reads nothing. False: it hasn't ended while ctx lasts.
+func (p *Process) Await(ctx context.Context) (Heard, bool) {
+	if p.child == nil {
+		return Heard{Ended: true, Exit: p.exit, Err: shim.ErrLost, Muted: p.muted}, true
+	}
+	exit, err := p.child.Await(ctx)
+	if err != nil && !errors.Is(err, shim.ErrLost) {
+		return Heard{}, false
+	}
+	h := Heard{Ended: true, Err: err}
+	if err == nil {
+		h.Exit = &exit
+	}
+	return h, true
+}
+
+// Kill ends the process itself, as a shim that somebody has stopped doesn't, with all that
+// it has started. False: it may still run, and nothing is to be concluded of it (LEA-12).
+func (p *Process) Kill(ctx context.Context) (Heard, bool) {
+	gone, err := p.t.r.killAgent(ctx, p.t.run.session, p.id.CallID)
+	if !gone {
+		p.t.r.log.Error("an agent's process can't be ended, and may still run", slog.String("session", p.t.run.session), slog.String("process", p.id.CallID), slog.Any("error", err))
+		return Heard{}, false
+	}
+	return Heard{Ended: true, Err: shim.ErrLost}, true
+}
+
+// Unread is how much of what the process wrote, in bytes, stands in no commit, given
+// how it has ended.
+func (p *Process) Unread(e *shim.Exit) int64 {
+	if e == nil {
+		return 0
+	}
+	return max(e.Spool-p.readTo, 0)
+}
+
 // Missed reports that a frame surely did not reach the process: it had ended
-// before, and nobody has tried to give it earlier.
+// before, and nobody has tried to give it earlier, or it had closed its stdin.
 func (p *Process) Missed(n int64) bool { return p.missed > 0 && n >= p.missed }
+
+// Shut tells that the process has closed its stdin although there was something to tell
+// it: the first frame that it surely didn't read whole, for Miss.
+func (p *Process) Shut() <-chan int64 { return p.shut }
+
+// Miss notes from which frame on nothing reached the process.
+func (p *Process) Miss(n int64) {
+	if p.missed == 0 || n < p.missed {
+		p.missed = n
+	}
+}
 
 // Told is how many frames the process was given, by whichever server.
 func (p *Process) Told() int64 { return p.sent }
@@ -217,11 +143,23 @@ func (p *Process) Heard() <-chan Heard { return p.heard }
 
 // follow reads the spool on, in a goroutine that close waits for.
 func (p *Process) follow() {
-	p.heard = make(chan Heard)
+	p.heard, p.shut = make(chan Heard), make(chan int64, 1)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(p.t.run.ctx))
 	p.stop = stop
 	from := p.readTo // which goes on while it is read
 	p.t.r.spawn(&p.wg, "hear "+p.id.CallID, func() { p.hear(ctx, from) })
+	if p.child == nil || p.muted {
+		return
+	}
+	p.t.r.spawn(&p.wg, "stdin of "+p.id.CallID, func() {
+		n, err := p.child.Shut(ctx)
+		switch {
+		case err == nil && n > 0:
+			p.shut <- n
+		case err != nil && ctx.Err() == nil:
+			p.t.r.log.Warn("watch the stdin of an agent", slog.String("process", p.id.CallID), slog.Any("error", err))
+		}
+	})
 }
 
 func (p *Process) hear(ctx context.Context, at int64) {
@@ -241,13 +179,20 @@ func (p *Process) hear(ctx context.Context, at int64) {
 	deliver := func(pieces []tool.Piece, next int64) error { return tell(Heard{Pieces: pieces, Next: next}) }
 	var exit shim.Exit
 	err := shim.ErrLost
+	said := int64(0) // what its shim knows to be read
 	for {
 		on := func(pieces []tool.Piece, next int64) error {
-			err := deliver(pieces, next)
-			if err == nil {
-				at = next
+			if err := deliver(pieces, next); err != nil {
+				return err
 			}
-			return err
+			at = next
+			if p.child != nil && at-said >= trimEvery {
+				said = at
+				if err := p.child.Read(ctx, at); err != nil {
+					p.t.r.log.Debug("tell what an agent has said that was read", slog.String("process", p.id.CallID), slog.Any("error", err))
+				}
+			}
+			return nil
 		}
 		if p.child == nil {
 			if rerr := p.t.r.o.Shims.Read(ctx, p.id, at, on); rerr != nil {
@@ -317,13 +262,14 @@ func (p *Process) Commit(ctx context.Context, a Commit) error {
 	return p.deliver(ctx)
 }
 
-// trimEvery is how much of a spool is read before its room is given back.
-const trimEvery = 4 << 20
+// trimEvery is how much of a spool is read before its room is given back, and trimAtLeast
+// if the disk has less left than that.
+const trimEvery, trimAtLeast = 4 << 20, 64 << 10
 
 // trim gives back the room of what is in the journal: an agent may talk for days.
 func (p *Process) trim() {
-	if p.readTo-p.trimmed < trimEvery {
-		return
+	if n := p.readTo - p.trimmed; n < trimAtLeast || n < trimEvery && p.t.r.room(trimEvery) {
+		return // of a disk that is nearly full little is worth it, too
 	}
 	p.trimmed = p.readTo
 	if err := p.t.r.o.Shims.Trim(p.id, p.readTo); err != nil {
@@ -348,7 +294,24 @@ type Ask = store.AgentAsk
 // Asks gives those that have no answer, in order.
 func (p *Process) Asks() []Ask { return slices.Clone(p.asks) }
 
+// ErrFrame says that what an agent's process was to be told is longer than its shim
+// takes. Nothing of it was committed or sent.
+var ErrFrame = journal.Errorf(journal.TooLarge, "What the agent was to be told is longer than %d MB, which is more than it can be told at once.", shim.MaxFrame>>20).Typed("frame-too-long")
+
+// IsOpen reports whether the nth has no answer.
+func (p *Process) IsOpen(n int64) bool {
+	return slices.ContainsFunc(p.asks, func(a Ask) bool { return a.N == n })
+}
+
+// AsksFor reports whether any of them is about a call.
+func (p *Process) AsksFor(callID string) bool {
+	return slices.ContainsFunc(p.asks, func(a Ask) bool { return a.CallID == callID })
+}
+
 func (p *Process) commit(ctx context.Context, a store.Append, io store.AgentIO) error {
+	if slices.ContainsFunc(io.Frames, func(f []byte) bool { return len(f) > shim.MaxFrame }) {
+		return ErrFrame
+	}
 	io.ProcessID, io.ReadTo, io.Skip, io.Sent, io.Logged = p.id.CallID, p.readTo, p.skip, p.sent, p.logged
 	a.Agent = &io
 	if err := p.t.append(ctx, a); err != nil {
@@ -381,6 +344,15 @@ func (p *Process) deliver(ctx context.Context) error {
 			return nil
 		}
 		p.tried = max(p.tried, f.N)
+		if errors.Is(err, shim.ErrFull) && p.t.Attempt() != "" { // it can't be taken back: it is told when there is room
+			if err := p.awaitRoom(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if errors.Is(err, shim.ErrFull) {
+			return errors.Join(ErrNoRoom, err)
+		}
 		if err != nil {
 			return causeOr(ctx, fmt.Errorf("tell the agent's process %s: %w", p.id.CallID, err))
 		}
@@ -391,10 +363,28 @@ func (p *Process) deliver(ctx context.Context) error {
 	return nil
 }
 
+// ErrNoRoom says that the disk has no room for what an agent is to be told, nothing of which
+// was told. It may be tried again.
+var ErrNoRoom = errors.New("the disk on which the server keeps the processes of agents is full")
+
+// awaitRoom pauses before the process is told once more what found no room.
+func (p *Process) awaitRoom(ctx context.Context, err error) error {
+	p.t.r.log.Warn("tell an agent, once there is room", slog.String("session", p.t.run.session), slog.String("process", p.id.CallID), slog.Any("error", err))
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.t.run.ctx.Done():
+		return context.Cause(p.t.run.ctx)
+	case <-time.After(retryEvery):
+		return nil
+	}
+}
+
 // Resend gives the process what an earlier server may not have told it.
 func (p *Process) Resend(ctx context.Context) error { return p.deliver(ctx) }
 
-// CloseStdin ends what the process is told: it is about to be ended.
+// CloseStdin ends what the process is told: it is about to be ended. A shim that doesn't
+// take it is not waited for longer than ctx lasts.
 func (p *Process) CloseStdin(ctx context.Context) {
 	if p.child == nil {
 		return

@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -59,14 +61,11 @@ func (r *Runner) tidyAgents(ctx context.Context, idle time.Duration) {
 		r.log.Warn("look for agents that nobody needs", slog.Any("error", err))
 		return
 	}
-	unknown := map[shim.ID]bool{}
+	kept, unknown := map[shim.ID]bool{}, map[shim.ID]bool{}
 	for _, id := range here {
 		if isAgent(id) {
-			unknown[id] = true
+			kept[id], unknown[id] = true, true
 		}
-	}
-	if len(unknown) == 0 {
-		return
 	}
 	after := ""
 	for ctx.Err() == nil {
@@ -77,7 +76,7 @@ func (r *Runner) tidyAgents(ctx context.Context, idle time.Duration) {
 		}
 		for _, row := range page {
 			delete(unknown, processName(row.ID))
-			r.tidyAgent(ctx, row, now, idle)
+			r.tidyAgent(ctx, row, now, idle, kept[processName(row.ID)])
 			after = row.ID
 		}
 		if len(page) < sweepBatch {
@@ -89,12 +88,65 @@ func (r *Runner) tidyAgents(ctx context.Context, idle time.Duration) {
 	}
 }
 
-func (r *Runner) tidyAgent(ctx context.Context, row store.AgentProcessRow, now int64, most time.Duration) {
+// endOf says how a process ended of which the session may know nothing (LEA-12).
+func endOf(id string, exit *shim.Exit) store.AgentEnd {
+	end := endedBy(id, exit)
+	says := "The agent's process ended, and nobody saw how."
+	switch {
+	case end.Signal != "" && end.Reason != "":
+		says = "The agent's process was ended: " + end.Reason + "."
+	case end.Signal != "":
+		says = "The agent's process was ended by " + end.Signal + "."
+	case end.ExitCode != nil:
+		says = fmt.Sprintf("The agent's process ended with exit code %d.", *end.ExitCode)
+	}
+	if exit != nil && len(exit.Survivors) > 0 {
+		says += fmt.Sprintf(" It left processes that could not be ended: %v.", exit.Survivors)
+	}
+	return store.AgentEnd{Ended: *end, Evidence: journal.Evidence{Type: "process", Text: says}}
+}
+
+// tidyAgent ends a process that nobody needs, or clears it away. Of one that isn't kept,
+// since what its shim had is gone, nothing is said before it is certain that it runs no
+// more.
+func (r *Runner) tidyAgent(ctx context.Context, row store.AgentProcessRow, now int64, most time.Duration, kept bool) {
 	idle := time.Duration(now-row.UsedAt) * time.Millisecond
 	if row.Busy || (row.Claimed && row.Current) || (row.Current && idle < most) {
 		return
 	}
+	if !kept && !r.surelyGone(ctx, row) {
+		return
+	}
 	r.clearAgent(ctx, processName(row.ID), &row)
+}
+
+// surelyGone reports whether a process that no shim tells of runs no more: it was here,
+// and what is found of it is ended, or this host was started anew since. Of one of another
+// host nobody can tell here.
+func (r *Runner) surelyGone(ctx context.Context, row store.AgentProcessRow) bool {
+	gone, err := r.killAgent(ctx, row.SessionID, row.ID)
+	if err != nil && ctx.Err() == nil {
+		r.log.Warn("end an agent of which its shim has left nothing", slog.String("process", row.ID), slog.Any("error", err))
+	}
+	return gone
+}
+
+// killAgent ends what is left of a process itself, as its shim doesn't: it is gone, or
+// somebody has stopped it. gone: it is certain that it runs no more.
+func (r *Runner) killAgent(ctx context.Context, sessionID, processID string) (gone bool, err error) {
+	p, err := r.store.AgentStart(ctx, sessionID, processID)
+	if err != nil || p == nil {
+		return false, err
+	}
+	p.Host = r.unmasked(ctx, sessionID, p.Host)
+	_, err = tool.KillCall(ctx, processID, processName(processID).N, tool.Process(*p), r.o.RecoverGrace)
+	switch {
+	case errors.Is(err, tool.ErrOtherBoot): // the lock of the state folder proves that it was here (LEA-11)
+		return p.Host == r.host, nil
+	case errors.Is(err, tool.ErrOtherHost), errors.Is(err, errors.ErrUnsupported):
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // clearAgent ends a process, or clears away what is left of one. Its name is taken
@@ -115,7 +167,7 @@ func (r *Runner) clearAgent(ctx context.Context, id shim.ID, row *store.AgentPro
 	}
 	defer letGo()
 	if err == nil && row != nil {
-		err = r.store.ForgetAgentProcess(ctx, *row)
+		err = r.store.ForgetAgentProcess(ctx, *row, endOf(row.ID, found.Exit))
 	}
 	if err == nil {
 		err = r.o.Shims.Remove(id)

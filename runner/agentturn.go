@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"holdfast/journal"
 	"holdfast/store"
@@ -32,8 +33,8 @@ func (t *Turn) Attempt() string {
 	return ""
 }
 
-// Told is the seq up to which the agent has been told what happened: the cut-off
-// of its last attempt in this chain of turns. 0: there was none.
+// Told is the seq up to which the agent has been told the prompts: the cut-off of its
+// last attempt in this chain of turns. 0: there was none.
 func (t *Turn) Told() int64 { return t.fold.Told }
 
 // Sent is the last attempt in this chain of turns.
@@ -73,11 +74,35 @@ func (t *Turn) Calls(attempt string) []journal.Call {
 	return out
 }
 
+// Untold reports whether there are prompts in this chain of turns that the agent hasn't
+// been told.
+func (t *Turn) Untold() bool {
+	return slices.ContainsFunc(t.fold.Prompts, func(p journal.Promoted) bool { return p.Seq > t.fold.Told })
+}
+
+// CountCalls is how many calls an attempt has.
+func (t *Turn) CountCalls(attempt string) int {
+	n := 0
+	for _, c := range t.fold.Calls {
+		if c.AttemptID == attempt {
+			n++
+		}
+	}
+	return n
+}
+
+// Rejected reports whether a person rejected a call of this chain of turns with a message
+// that the agent hasn't been told (PER-2).
+func (t *Turn) Rejected() bool { return len(t.fold.Feedback()) > 0 }
+
 // Output gives what the journal has of a call's output, of a long one its beginning,
 // and how many bytes there are of it.
 func (t *Turn) Output(ctx context.Context, callID string) (text string, total int64, err error) {
 	return t.r.store.OutputText(context.WithoutCancel(ctx), t.run.session, callID)
 }
+
+// MaxOutput is how many bytes are kept of a call's output (COO-5).
+func (t *Turn) MaxOutput() int64 { return t.r.o.MaxOutput }
 
 // Record journals facts that come from no process.
 func (t *Turn) Record(ctx context.Context, drafts ...journal.Draft) error {
@@ -100,11 +125,10 @@ func (t *Turn) Requests(callID string) []string {
 	return out
 }
 
-// Verdicts gives the calls of the session's last attempt, of whatever turn, whose
-// outcome was unknown, as people resolved them. Nothing is sent before that (CAL-6),
-// so the agent hasn't been told.
-func (t *Turn) Verdicts(ctx context.Context) ([]*journal.Call, error) {
-	return t.r.store.Verdicts(context.WithoutCancel(ctx), t.run.session)
+// News gives what the agent hasn't been told, beside the prompts of this chain of turns:
+// it outlives the turn that it came in, whatever that ended with.
+func (t *Turn) News(ctx context.Context) (store.News, error) {
+	return t.r.store.News(context.WithoutCancel(ctx), t.run.session)
 }
 
 // Summary tells what happened before the session's agent was to start anew.
@@ -113,24 +137,24 @@ func (t *Turn) Summary(ctx context.Context) (string, error) {
 }
 
 // Masked is a text without the secrets that are known, as the journal will have it.
-func (t *Turn) Masked(text string) string { return t.clean().Text(text) }
+func (t *Turn) Masked(text string) string { return t.Cleaner().Text(text) }
 
-// clean is the cleaner of the session's owner.
-func (t *Turn) clean() *journal.Cleaner { return t.r.store.Cleaner(t.rules.OwnerID) }
+// Unended is Masked for a text that ends here, or may go on elsewhere: what begins a
+// secret at its end is masked too.
+func (t *Turn) Unended(text string) string { return t.Cleaner().Unended(text) }
 
-// MaskedJSON is a line of JSON without the secrets that are known, in whatever escapes
-// they stand, but with what is its protocol's; what isn't JSON stays as it is.
-func (t *Turn) MaskedJSON(line []byte, shape *journal.Shape) []byte {
-	masked, err := t.clean().Shaped(line, shape)
-	if err != nil {
-		return line
-	}
-	return masked
+// Cleaner is that of the session's owner.
+func (t *Turn) Cleaner() *journal.Cleaner { return t.r.store.Cleaner(t.rules.OwnerID) }
+
+// MaskedLine is a line of JSON without the secrets that are known, in whatever escapes
+// they stand, but with what is its protocol's; of what isn't JSON nothing is.
+func (t *Turn) MaskedLine(line []byte, shape *journal.Shape) []byte {
+	return t.Cleaner().Line(line, shape)
 }
 
 // Undecided tells from where on the end of a text may be the start of a secret whose
 // rest is to come; the text's length if it can't.
-func (t *Turn) Undecided(text string) int { return t.clean().Undecided(text) }
+func (t *Turn) Undecided(text string) int { return t.Cleaner().Undecided(text) }
 
 // Refresh folds what others have committed: answers, interrupts.
 func (t *Turn) Refresh(ctx context.Context) error { return t.refresh(ctx) }
@@ -154,6 +178,25 @@ func (t *Turn) Heed(ctx context.Context) (heeding context.Context, stop func()) 
 	}
 }
 
+// Await waits until something is closed. heeding is what Heed gave. The error is what the
+// run ends with, since it is interrupted or the server stops: nothing of it runs.
+func (t *Turn) Await(heeding context.Context, closed <-chan struct{}) error {
+	if err := t.refresh(heeding); err != nil { // an interrupt may have come before anybody heeded it
+		return err
+	}
+	if t.fold.State.Interrupt.AtOnce() {
+		return ErrInterrupted
+	}
+	select {
+	case <-closed:
+		return nil
+	case <-t.Stopping():
+		return errDraining
+	case <-heeding.Done():
+		return parting(context.Cause(heeding))
+	}
+}
+
 // Detached is what an agent returns if its process is to be left to its shim for
 // the reason for which the run ends; nil: it isn't.
 func (t *Turn) Detached(cause error) error {
@@ -163,13 +206,21 @@ func (t *Turn) Detached(cause error) error {
 	return nil
 }
 
+// Stays is what an agent returns whose process can't be ended, and may still run: nothing
+// is concluded of it, and whoever claims next tries again (LEA-12).
+func (t *Turn) Stays() error { return errDetached }
+
+// Parted is what an agent returns of which nothing runs, for the reason for which its run
+// ends: a server that stops cuts nothing off then.
+func (t *Turn) Parted(cause error) error { return parting(cause) }
+
 // Stopping tells that the server is about to stop.
 func (t *Turn) Stopping() <-chan struct{} { return t.r.fetch.Done() }
 
 // Permission is what rules and people have decided of a call.
 type Permission struct {
 	Allowed *journal.AllowedBy // it may run
-	Waits   bool               // somebody is asked; neither: it was refused, and is settled
+	Waits   bool               // somebody is asked; neither: it was refused, and is settled unless it was let run before
 	Rules   int64              // the version of the rules, for its dispatch (CAL-9)
 }
 
@@ -183,11 +234,22 @@ func (t *Turn) Permit(ctx context.Context, callID string, w Wish) (Permission, e
 	if c.State != journal.CallIsProposed && c.State != journal.CallIsWaiting && !c.Announced() {
 		return Permission{}, nil
 	}
+	if c.Began() && t.rejected(callID, w.Ask) {
+		return Permission{}, nil
+	}
 	by, err := t.permit(ctx, c, w)
 	if errors.Is(err, ErrParked) {
 		return Permission{Waits: true}, nil
 	}
 	return Permission{Allowed: by, Rules: t.rules.Version}, err
+}
+
+// rejected reports whether a person has rejected what an agent asked for a call. One that
+// was let run before goes on all the same: its state doesn't tell.
+func (t *Turn) rejected(callID string, ask int64) bool {
+	return slices.ContainsFunc(t.fold.Requests(callID), func(r *journal.Request) bool {
+		return (r.State == journal.RequestRejected || r.State == journal.RequestRejectedWithFeedback) && askOf(r) == ask
+	})
 }
 
 // readRules reads the rules again after store.ErrRulesChanged.
@@ -210,8 +272,13 @@ func (t *Turn) RulesChanged(ctx context.Context, err error) (bool, error) {
 
 // rejoinAgent lets the agent go on with an attempt that has outlived its execution.
 // Of one that this server doesn't offer any more nobody can tell what it says: its
-// process is ended with the turn.
+// process is ended before the turn is.
 func (t *Turn) rejoinAgent(ctx context.Context, agent Agent) (released bool, err error) {
+	if agent == nil {
+		if err := t.endUnoffered(ctx); err != nil {
+			return false, err
+		}
+	}
 	if agent == nil && t.fold.State.Interrupt != nil {
 		return t.conclude(ctx, Result{}, ErrInterrupted)
 	}

@@ -32,6 +32,7 @@ func (r *Runner) drain(run *run) {
 		r.log.Info("a command goes on without this server", slog.String("session", run.session), slog.String("execution", claim.ExecutionID))
 		return // its claim stays (COO-6)
 	case err == nil, errors.Is(err, ErrShutdown):
+		r.noteDrain(run.session, false)
 	case journal.Is(err, journal.StaleClaim), errors.Is(err, ErrLeaseLost):
 		if run.ctx.Err() == nil { // the keeper didn't know yet, so it hasn't said it
 			r.log.Warn("session execution claim lost: "+claim.ExecutionID, slog.String("session", run.session)) //nolint:sloglint // the words are the contract's (LEA-3)
@@ -40,6 +41,7 @@ func (r *Runner) drain(run *run) {
 	default:
 		r.log.Error("drain failed", slog.String("session", run.session), slog.Any("error", err))
 		r.noteFailed(claim.ExecutionID, held)
+		r.noteDrain(run.session, true)
 	}
 	if held {
 		r.expire(ctx, claim)
@@ -96,6 +98,11 @@ func (r *Runner) claim(ctx context.Context, run *run) (*journal.Claim, Agent, er
 	}
 	if err := r.recoverExpired(ctx, run.session); err != nil {
 		return nil, nil, err
+	}
+	if brief.Follow {
+		if paused, err := r.paused(ctx, run.session); paused || err != nil {
+			return nil, nil, err
+		}
 	}
 	started := time.Now()
 	// A lease that ends just now is for the next sweep, which ends what it left.
@@ -171,7 +178,7 @@ func (t *Turn) pass(ctx context.Context, agent Agent) (released bool, err error)
 	}
 	// A step that waited for its answer goes on first: a parked turn has no boundary (PRO-1).
 	var result Result
-	if err = t.overdue(); err == nil {
+	if err = t.overdue(ctx); err == nil {
 		err = t.boundary(ctx, len(st.Calls) == 0)
 	}
 	if err == nil {
@@ -249,13 +256,26 @@ func (t *Turn) endTurn(ctx context.Context, end store.EndTurn) (released bool, e
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrSteers), errors.Is(err, store.ErrInterrupted), moved(err):
-		return false, nil // the next pass promotes them, ends the turn stopped, or finds it ended
+	case errors.Is(err, store.ErrInterrupted):
+		return t.endStopped(ctx, end)
+	case errors.Is(err, store.ErrSteers), moved(err):
+		return false, nil // the next pass promotes them, or finds it ended
 	case released:
 		t.run.letGo()
 		store.Crash("release")
 	}
 	return released, err
+}
+
+// endStopped ends a turn that would complete, but for a stop that was accepted: it ends
+// stopped, and says that nothing of it was left (COO-4).
+func (t *Turn) endStopped(ctx context.Context, end store.EndTurn) (released bool, err error) {
+	if err := t.refresh(ctx); err != nil {
+		return false, err
+	}
+	end.End = t.fold.State.Stopped()
+	end.End.Done = end.End.Reason == journal.ReasonInterrupted // what a rejection leaves undone nobody knows
+	return t.endTurn(ctx, end)
 }
 
 // moved reports that the turn isn't what was folded any more.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -214,7 +213,7 @@ func (x *execution) settle(e shim.Exit) error {
 	if cause := context.Cause(x.ctx); cause != nil && body.State == journal.CallCancelled {
 		return cause
 	}
-	return t.overdue()
+	return t.overdue(x.ctx)
 }
 
 // outcome is what a record of an end says about its call. left, if not nil, is
@@ -242,7 +241,7 @@ func outcome(c *journal.Call, e shim.Exit) (body *journal.CallSettled, left *jou
 	}
 	still := fmt.Sprintf("processes that could not be ended: %v", e.Survivors)
 	if e.Reason != "" && c.Effect == journal.EffectEffect {
-		left = &journal.Evidence{Type: "process", Text: journal.Cut(fmt.Sprintf("It was to be ended (%s), but it left %s. It may still be under way.", e.Reason, still), 1000)}
+		left = &journal.Evidence{Type: journal.EvidenceProcess, Text: journal.Cut(fmt.Sprintf("It was to be ended (%s), but it left %s. It may still be under way.", e.Reason, still), 1000)}
 	}
 	body.Reason = journal.Cut(strings.TrimPrefix(body.Reason+"; "+still, "; "), 1000)
 	return body, left
@@ -250,27 +249,30 @@ func outcome(c *journal.Call, e shim.Exit) (body *journal.CallSettled, left *jou
 
 // overdue ends a turn whose last command ran into the bound of a call (COO-5).
 // It is read from the journal: the command may have ended while no server ran.
-func (t *Turn) overdue() error {
+func (t *Turn) overdue(ctx context.Context) error {
 	if len(t.fold.Calls) == 0 {
 		return nil
 	}
 	c := t.fold.Calls[len(t.fold.Calls)-1]
-	if c.TurnID != t.ID() || c.State != journal.CallFailed || !strings.HasPrefix(c.Reason, tool.ReasonTimeout) || !boundedCall(c) {
+	if c.TurnID != t.ID() || c.State != journal.CallFailed || !strings.HasPrefix(c.Reason, tool.ReasonTimeout) {
 		return nil
+	}
+	c, err := t.WholeCall(ctx, c.ID)
+	if err != nil || c == nil || !boundedCall(c) {
+		return err
 	}
 	t.limit = &journal.LimitReached{Limit: "call_s", Value: int64(journal.DefaultCallTime / time.Second)}
 	return errLimit
 }
 
 // boundedCall reports whether what ended a call that ran out of time is the bound
-// of all calls. The fold has only a reference to a very long input: then how
-// long it took has to do.
+// of all calls. Of an input of another form how long it took has to do.
 func boundedCall(c *journal.Call) bool {
 	var in struct {
 		Command  *string `json:"command"`
 		TimeoutS int64   `json:"timeout_s"`
 	}
-	if json.Unmarshal(c.Input, &in) != nil || in.Command == nil {
+	if !journal.ReadInput(c.Input, &in) || in.Command == nil {
 		return c.RanMS != nil && *c.RanMS >= journal.DefaultCallTime.Milliseconds()
 	}
 	_, bounded := journal.CallTime(in.TimeoutS)

@@ -1,6 +1,10 @@
 package runner
 
-import "context"
+import (
+	"context"
+
+	"holdfast/journal/policy"
+)
 
 // AtOnce is how many sessions a sweep recovers at once.
 const AtOnce = atOnce
@@ -16,3 +20,16 @@ func (r *Runner) Strays(ctx context.Context) (clearAll func(), err error) {
 
 // Masks is what of secrets is masked in the bytes that an agent's process writes.
 func (s ProcessSpec) Masks(secrets []string) []string { return s.masks(secrets) }
+
+// Rests reports whether no drain runs and no session waits for one.
+func (r *Runner) Rests() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.runs) == 0 && len(r.queue) == 0
+}
+
+// Room tells it what the disk of its shims has left, in place of that; before it is started.
+func (r *Runner) Room(has func(bytes int64) bool) { r.room = has }
+
+// Judged is what rules judge of what a call would do.
+func Judged(w Wish) []policy.Resource { return w.judged() }

@@ -1,10 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -28,7 +29,10 @@ type Wish struct {
 	Permission string // that is asked for if no resource says which
 	Shown      string // the command, or what else says it best
 	Diff       string // of a file that it would change
-	Ask        int64  // which of an agent's requests for the call this is; 0: there is one
+	Directory  string // where it would run; "": in the workspace
+	Whole      bool   // Shown says all that an agent has told of its call
+	Seen       []SeenFile
+	Ask        int64 // which of an agent's requests for the call this is; 0: there is one
 }
 
 // wish is what a command would do.
@@ -41,14 +45,14 @@ func (t *Turn) wish(in Shell) Wish {
 // ErrParked: a request waits for a person (PER-1). What was allowed when it was
 // asked is evaluated again here, when it is executed.
 func (t *Turn) permit(ctx context.Context, c *journal.Call, w Wish) (*journal.AllowedBy, error) {
-	resources := w.Resources
+	resources := w.judged()
 	rules := make([]policy.Rule, 0, len(t.rules.Rules))
 	for _, r := range t.rules.Rules {
 		rules = append(rules, policy.Rule{Permission: r.Permission, Pattern: r.Pattern, Action: policy.Action(r.Action)})
 	}
 	v := policy.Evaluate(policy.Preset(t.rules.Preset), rules, resources)
 	if v.Action == policy.Deny {
-		return nil, t.deny(ctx, c, v.Denied)
+		return nil, t.deny(ctx, c, w, v.Denied)
 	}
 	repeated, err := t.r.store.SameAsUnknown(context.WithoutCancel(ctx), t.run.session, c.Tool, c.InputSHA256)
 	if err != nil {
@@ -59,10 +63,19 @@ func (t *Turn) permit(ctx context.Context, c *journal.Call, w Wish) (*journal.Al
 		return &by, nil
 	}
 	groups := v.Asks
-	if len(groups) == 0 { // CAL-6: an unknown call's like always asks, whatever the rules allow
-		groups = []policy.AskGroup{{Permission: w.Permission, Resources: values(resources), AlwaysAsk: true}}
+	if len(groups) == 0 { // the rules allow it, but an unknown call's like always asks (CAL-6)
+		groups = []policy.AskGroup{{Permission: w.Permission, Resources: values(resources), AlwaysAsk: true, Why: []string{"the same call was started before and its outcome was lost"}}}
 	}
 	return t.answered(ctx, c, w, groups, repeated)
+}
+
+// judged is what rules judge of a call. One that names nothing is judged by what it is called,
+// and always asked, unless a rule denies it.
+func (w Wish) judged() []policy.Resource {
+	if len(w.Resources) > 0 {
+		return w.Resources
+	}
+	return []policy.Resource{{Permission: w.Permission, Value: cutEncoded(w.Shown, maxResources), AlwaysAsk: true, Why: "nobody can tell what it would do"}}
 }
 
 // boundedResources are what a command would touch; of one that touches too much
@@ -75,7 +88,7 @@ func boundedResources(command, workspace string) []policy.Resource {
 	resources := realPaths(policy.ShellResources(command, workspace, home), workspace)
 	links, all := linksNamed(command, workspace)
 	if !all {
-		return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
+		return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true, Why: "it has more words than the server looks up as file names"}}
 	}
 	for _, l := range links {
 		// A redirect's file is judged already, where it really lies.
@@ -88,7 +101,7 @@ func boundedResources(command, workspace string) []policy.Resource {
 	if encodedSize(values(resources)) <= maxResources {
 		return resources
 	}
-	return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true}}
+	return []policy.Resource{{Permission: "shell", Value: cutEncoded(command, maxResources), Opaque: true, Why: "it touches more than can be shown"}}
 }
 
 // CommandResources are what a command of an agent would touch.
@@ -96,18 +109,52 @@ func CommandResources(command, workspace string) []policy.Resource {
 	return boundedResources(command, workspace)
 }
 
+// mostAsked bounds what one request names, in bytes of its event. With the command, the
+// change and what was seen of files it has room there (JRN-6).
+const mostAsked = 2 * maxResources
+
+// Bounded joins those of an agent's resources that are too many, or too long, to be shown
+// in one request: what is judged is what people are shown, so of the rest it is always
+// asked, as of a command that touches too much.
+func Bounded(resources []policy.Resource) []policy.Resource {
+	room := mostAsked
+	for i, r := range resources {
+		if room -= encodedSize(r.Value) + 1; room >= 0 {
+			continue
+		}
+		out, more := slices.Clone(resources[:i]), map[string]int{}
+		for _, r := range resources[i:] {
+			more[r.Permission]++
+		}
+		for _, p := range slices.Sorted(maps.Keys(more)) {
+			out = append(out, policy.Resource{Permission: p, Value: fmt.Sprintf("and %d more", more[p]), AlwaysAsk: true, Why: "it is more than can be shown"})
+		}
+		return out
+	}
+	return resources
+}
+
+// maxPath is more bytes than the name of any file has for the system.
+const maxPath = 8 << 10
+
 // FileResource is a file that an agent would read or edit, where it really lies: a
 // path in the workspace, or what lies outside.
 func FileResource(permission, path, workspace string) policy.Resource {
+	if len(path) > maxPath { // there is no such file
+		return policy.Resource{Permission: permission, Value: journal.Cut(path, 1000), AlwaysAsk: true, Why: "it is too long for the name of a file"}
+	}
 	switch home, err := os.UserHomeDir(); {
 	case (path == "~" || strings.HasPrefix(path, "~/")) && err == nil:
 		path = filepath.Join(home, path[1:])
 	case strings.HasPrefix(path, "~"): // somebody's home, wherever that is
 		return policy.Resource{Permission: policy.PermissionExternal, Value: path, AlwaysAsk: true, Why: "it lies in a home folder"}
 	case !filepath.IsAbs(path):
-		path = filepath.Join(workspace, path)
+		path = workspace + "/" + path
 	}
-	resolved := realPath(path, 0)
+	if up, is := UpFromLink(path); is {
+		return up
+	}
+	resolved := realPath(filepath.Clean(path), 0)
 	rel, err := filepath.Rel(workspace, resolved)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(resolved), AlwaysAsk: true, Why: "it lies outside of the workspace"}
@@ -134,138 +181,6 @@ func cutEncoded(s string, n int) string {
 	return ""
 }
 
-// realPaths resolves the symlinks of the files that a command names: rules are
-// about where a file lies, not about what it is called. A link that leads out of
-// the workspace makes it another folder's business.
-func realPaths(resources []policy.Resource, workspace string) []policy.Resource {
-	out := make([]policy.Resource, 0, len(resources))
-	for _, r := range resources {
-		if (r.Permission == policy.PermissionEdit || r.Permission == policy.PermissionRead) && !r.Opaque && !r.Neutral && !filepath.IsAbs(r.Value) {
-			resolved := realPath(filepath.Join(workspace, r.Value), 0)
-			rel, err := filepath.Rel(workspace, resolved)
-			if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-				out = append(out, policy.Resource{Permission: policy.PermissionExternal, Value: filepath.Dir(resolved), AlwaysAsk: true, Why: "a link leads out of the workspace"})
-				continue
-			}
-			r.Value = rel
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// Bounds of the search for links: past them the command is asked as a whole.
-const (
-	maxWords   = 2000
-	maxFolders = 32
-	maxMatches = 1000
-)
-
-// linksNamed finds the links that a command may follow: each of its words is
-// looked up in the workspace, and in each folder that some of its words lead to
-// one after the other, as cd may. A link that leads out reaches outside; one
-// that leads elsewhere inside reads that file, under its real name. It may name
-// more than the command follows, never less but for what the command computes.
-// all is false if there is too much to look at.
-func linksNamed(command, workspace string) (found []policy.Resource, all bool) {
-	words, ok := policy.Words(command)
-	if !ok {
-		return nil, true // opaque already
-	}
-	var names []string
-	for _, w := range words {
-		names = append(names, append(strings.FieldsFunc(w, func(r rune) bool { return r == '=' || r == ':' || r == ',' }), w)...)
-	}
-	if len(names) > maxWords {
-		return nil, false
-	}
-	l := links{workspace: workspace, folders: []string{workspace}, seen: map[string]bool{}}
-	for i := 0; i < len(l.folders); i++ {
-		for _, name := range names {
-			matches, ok := matching(l.folders[i], name)
-			if !ok {
-				return nil, false
-			}
-			for _, path := range matches {
-				l.look(path)
-			}
-		}
-		if len(l.folders) > maxFolders {
-			return nil, false
-		}
-	}
-	return l.found, true
-}
-
-// links is a search for links, from the workspace on.
-type links struct {
-	workspace string
-	folders   []string // where a word may be looked up
-	found     []policy.Resource
-	seen      map[string]bool
-}
-
-func (l *links) look(path string) {
-	if r := throughLink(path, l.workspace); r != nil && !l.seen[r.Permission+r.Value] {
-		l.seen[r.Permission+r.Value] = true
-		l.found = append(l.found, *r)
-	}
-	inside := strings.HasPrefix(path, l.workspace+"/")
-	if info, err := os.Stat(path); err == nil && info.IsDir() && inside && !slices.Contains(l.folders, path) {
-		l.folders = append(l.folders, path)
-	}
-}
-
-// matching gives the paths that a word may mean in a folder.
-func matching(dir, name string) ([]string, bool) {
-	path := name
-	if !filepath.IsAbs(name) {
-		path = filepath.Join(dir, name)
-	}
-	if !strings.ContainsAny(name, "*?[") {
-		return []string{path}, true
-	}
-	matches, err := filepath.Glob(path)
-	return append(matches, path), (err == nil || errors.Is(err, filepath.ErrBadPattern)) && len(matches) <= maxMatches
-}
-
-// throughLink says what a path inside of the workspace really reaches, or nil if no link is on its way.
-func throughLink(path, workspace string) *policy.Resource {
-	if path != workspace && !strings.HasPrefix(path, workspace+"/") {
-		return nil
-	}
-	resolved := realPath(path, 0)
-	if resolved == filepath.Clean(path) {
-		return nil
-	}
-	if rel, err := filepath.Rel(workspace, resolved); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-		return &policy.Resource{Permission: policy.PermissionRead, Value: rel, Why: "a link leads there"}
-	}
-	return &policy.Resource{Permission: policy.PermissionExternal, Value: resolved, AlwaysAsk: true, Why: "a link leads out of the workspace"}
-}
-
-// maxLinks ends a walk through links that lead in a circle: such a path lies nowhere that may be allowed.
-const maxLinks = 40
-
-// realPath resolves the part of a path that exists; what doesn't stays as it is named.
-func realPath(path string, links int) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	dir := filepath.Dir(path)
-	if dir == path || links > maxLinks {
-		return "/"
-	}
-	// A link whose target isn't there yet leads there all the same.
-	if target, err := os.Readlink(path); err == nil {
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(realPath(dir, links+1), target)
-		}
-		return realPath(filepath.Clean(target), links+1)
-	}
-	return filepath.Join(realPath(dir, links), filepath.Base(path))
-}
-
 func values(resources []policy.Resource) []string {
 	out := make([]string, 0, len(resources))
 	for _, r := range resources {
@@ -288,14 +203,43 @@ func allowedByRule(ds []policy.Decision, preset string) journal.AllowedBy {
 }
 
 // deny settles a call that a rule refuses; its requests can't be answered any more.
-func (t *Turn) deny(ctx context.Context, c *journal.Call, denied []policy.Decision) error {
+func (t *Turn) deny(ctx context.Context, c *journal.Call, w Wish, denied []policy.Decision) error {
 	why := "a rule denies it"
 	if len(denied) > 0 {
 		d := denied[0]
 		why = fmt.Sprintf("denied by the rule %s %s, for %s", d.Rule.Permission, d.Rule.Pattern, d.Resource.Value)
 	}
-	drafts := append(t.supersede(c.ID, 0, nil, "the rules deny it now"), draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
+	drafts := t.supersede(c.ID, 0, nil, "the rules deny it now")
+	if c.Began() && !c.LetItself() { // what it asks now is refused: whether it ran before nobody knows
+		return t.denyOnceMore(ctx, c, w, denied, why, drafts)
+	}
+	drafts = append(drafts, draft(journal.Server(), &journal.CallSettled{CallID: c.ID, State: journal.CallIsRefused, Reason: journal.Cut(why, 1000)}))
 	return t.append(ctx, store.Append{Drafts: drafts})
+}
+
+// denyOnceMore refuses what is asked once more of a call that was let run, and goes on: the
+// request is what tells of it. ended are those of it that waited.
+func (t *Turn) denyOnceMore(ctx context.Context, c *journal.Call, w Wish, denied []policy.Decision, why string, ended []journal.Draft) error {
+	told := slices.ContainsFunc(t.fold.Requests(c.ID), func(r *journal.Request) bool {
+		return r.State == journal.RequestCancelled && askOf(r) == w.Ask
+	})
+	if len(ended) == 0 && !told && len(denied) > 0 {
+		g := policy.AskGroup{Permission: denied[0].Resource.Permission}
+		for _, d := range denied {
+			if d.Resource.Permission == g.Permission {
+				g.Resources = append(g.Resources, d.Resource.Value)
+			}
+		}
+		asked, err := t.ask(c, w, g, digestOf(c, t.fold.State.Workspace, g, w), false)
+		if err != nil {
+			return err
+		}
+		ended = []journal.Draft{asked, draft(journal.Server(), &journal.PermissionCancelled{ID: asked.Body.(*journal.PermissionAsked).ID, Reason: journal.Cut(why, 1000)})}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	return t.append(ctx, store.Append{Drafts: ended})
 }
 
 // supersede cancels the pending requests of a call, or of one of an agent's own
@@ -328,7 +272,7 @@ func (t *Turn) answered(ctx context.Context, c *journal.Call, w Wish, groups []p
 	by := journal.AllowedBy{Type: journal.AllowedByPerson}
 	var kept []string
 	for _, g := range groups {
-		digest := digestOf(c, t.fold.State.Workspace, g, w.Ask)
+		digest := digestOf(c, t.fold.State.Workspace, g, w)
 		switch r := t.requestFor(c.ID, g.Permission, digest); {
 		case r == nil:
 			asked, err := t.ask(c, w, g, digest, repeated)
@@ -366,32 +310,42 @@ func (t *Turn) requestFor(callID, permission, digest string) *journal.Request {
 }
 
 // digestOf is equal while what would be run is the same.
-func digestOf(c *journal.Call, dir string, g policy.AskGroup, ask int64) string {
+func digestOf(c *journal.Call, dir string, g policy.AskGroup, w Wish) string {
 	parts := []string{c.ID, c.InputSHA256, dir, g.Permission}
-	if ask > 0 { // an answer to one of its requests is none to another
-		parts = append(parts, fmt.Sprint("ask ", ask))
+	if w.Ask > 0 { // an answer to one of its requests is none to another
+		parts = append(parts, fmt.Sprint("ask ", w.Ask))
 	}
+	if c.Later != nil {
+		parts = append(parts, "later "+journal.Hash(string(c.Later)))
+	}
+	parts = append(parts, seenPart(w.Seen)...)
 	return journal.Hash(strings.Join(append(parts, g.Resources...), "\x00"))
 }
 
 type requestMetadata struct {
-	Tool         string `json:"tool"`
-	Command      string `json:"command"`
-	CommandBytes int    `json:"command_bytes"`
-	Diff         string `json:"diff,omitempty"`
-	Ask          int64  `json:"ask,omitempty"`
-	Directory    string `json:"directory"`
-	RunsAs       string `json:"runs_as"`
-	Host         string `json:"host"`
-	Effect       string `json:"effect"`
-	AlwaysAsks   bool   `json:"always_asks"`
-	SameAs       bool   `json:"same_as_unknown"` // the same call has had an unknown outcome
+	Tool         string     `json:"tool"`
+	Command      string     `json:"command"`
+	CommandBytes int        `json:"command_bytes"`
+	Diff         string     `json:"diff,omitempty"`
+	Seen         []SeenFile `json:"seen,omitempty"`
+	Ask          int64      `json:"ask,omitempty"`
+	Whole        bool       `json:"whole,omitempty"`
+	InputSHA256  string     `json:"input_sha256,omitempty"` // of the call's input as it was asked
+	Directory    string     `json:"directory"`
+	RunsAs       string     `json:"runs_as"`
+	Host         string     `json:"host"`
+	Effect       string     `json:"effect"`
+	AlwaysAsks   bool       `json:"always_asks"`
+	AsksWhy      []string   `json:"asks_why,omitempty"`    // in words for people
+	SameAs       bool       `json:"same_as_unknown"`       // the same call has had an unknown outcome
+	AskedAgain   string     `json:"asked_again,omitempty"` // why it is, in words for people; "": it is asked for the first time
 }
 
 func (t *Turn) ask(c *journal.Call, w Wish, g policy.AskGroup, digest string, repeated bool) (journal.Draft, error) {
 	meta, err := journal.Encode(requestMetadata{
-		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Ask: w.Ask, Directory: t.fold.State.Workspace,
-		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, SameAs: repeated,
+		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Seen: w.Seen, Ask: w.Ask, Whole: w.Whole, InputSHA256: c.InputSHA256, Directory: cmp.Or(cutEncoded(w.Directory, maxPath), t.fold.State.Workspace),
+		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, AsksWhy: reasons(g.Why), SameAs: repeated,
+		AskedAgain: t.askedAgain(c, g.Permission, w),
 	})
 	if err != nil {
 		return journal.Draft{}, fmt.Errorf("encode what is asked: %w", err)
@@ -400,6 +354,18 @@ func (t *Turn) ask(c *journal.Call, w Wish, g policy.AskGroup, digest string, re
 		ID: store.NewID("per"), Tool: journal.ToolRef{CallID: c.ID}, Permission: g.Permission, Resources: g.Resources, Always: []string{},
 		Digest: digest, Metadata: json.RawMessage(meta),
 	}), nil
+}
+
+// mostReasons are told why a request is asked: more say nothing more.
+const mostReasons = 4
+
+// reasons bounds what a request says of why it is asked: a reason may name what it found.
+func reasons(why []string) []string {
+	var out []string
+	for _, w := range why[:min(len(why), mostReasons)] {
+		out = append(out, journal.Cut(w, 200))
+	}
+	return out
 }
 
 func runsAs() string {

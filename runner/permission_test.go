@@ -1,9 +1,11 @@
 package runner_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"holdfast/journal"
@@ -49,6 +51,29 @@ func TestRunner_AsksForEachPermission(t *testing.T) {
 		b.untilState(id, journal.StateReady)
 		if b.file("out") != "hello\n" {
 			t.Error("it didn't run when all was allowed")
+		}
+	})
+}
+
+// Who is asked is told why no rule may allow it.
+//
+// proves PER-2
+func TestRunner_SaysWhyItAsks(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		b.start()
+		id := b.session(steps("sudo -n true; doas true"), asking)
+		b.untilState(id, journal.StateWaiting)
+		var meta struct {
+			Always bool     `json:"always_asks"`
+			Why    []string `json:"asks_why"`
+		}
+		if err := json.Unmarshal(b.pending(id)[0].Metadata, &meta); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"sudo acts as another person", "doas acts as another person"}; !meta.Always || !slices.Equal(meta.Why, want) {
+			t.Errorf("always %v, since %q; want %q", meta.Always, meta.Why, want)
 		}
 	})
 }
@@ -207,11 +232,12 @@ func TestRunner_UnknownIsAskedOfThePerson(t *testing.T) {
 			verdict journal.Verdict
 			log     string
 			base    journal.ExecutionState
+			plan    journal.PlanItem // its first line, at the end
 		}{
-			{journal.Happened, "begun\nnext\n", journal.StateReady},
-			{journal.InPart, "begun\nnext\n", journal.StateReady},
-			{journal.CannotTell, "begun\nnext\n", journal.StateReady},
-			{journal.DidNotHappen, "begun\n", journal.StateWaiting}, // proposed again, and always asks
+			{journal.Happened, "begun\nnext\n", journal.StateReady, journal.PlanItem{State: journal.PlanDone}},
+			{journal.InPart, "begun\nnext\n", journal.StateReady, journal.PlanItem{State: journal.PlanUnknown, Found: journal.InPart}},
+			{journal.CannotTell, "begun\nnext\n", journal.StateReady, journal.PlanItem{State: journal.PlanUnknown, Found: journal.CannotTell}},
+			{journal.DidNotHappen, "begun\n", journal.StateWaiting, journal.PlanItem{State: journal.PlanWaiting}}, // proposed again, and always asks
 		} {
 			b := setup(t, s, quick)
 			b.fifo("gate")
@@ -226,6 +252,10 @@ func TestRunner_UnknownIsAskedOfThePerson(t *testing.T) {
 			if _, err := s.ResolveCall(t.Context(), b.owner, v.State.UnknownCalls[0], store.CallResolution{Outcome: c.verdict, Evidence: "looked", Then: journal.ThenContinue}); err != nil {
 				t.Fatal(err)
 			}
+			b.until(id, "the plan says what was found", func(v store.Session) bool {
+				first := v.State.Plan[0]
+				return first.State == c.plan.State && first.Found == c.plan.Found && v.State.Base == c.base
+			})
 			b.untilState(id, c.base)
 			if got := b.file("log"); got != c.log {
 				t.Errorf("%s: log %q, want %q", c.verdict, got, c.log)

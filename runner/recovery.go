@@ -156,7 +156,7 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 	recovered, err := r.store.Recover(ctx, rec)
 	store.Crash("sweep.committed")
 	if recovered {
-		r.tookUp(&rec, calls)
+		r.tookUp(ctx, &rec, calls)
 	}
 	if err == nil {
 		r.noteFailed(c.ExecutionID, false)
@@ -165,22 +165,27 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 }
 
 // tookUp says what a recovery found, and has what goes on followed.
-func (r *Runner) tookUp(rec *store.Recovery, calls []*journal.Call) {
-	var goesOn, ended, unknown int
+func (r *Runner) tookUp(ctx context.Context, rec *store.Recovery, calls []*journal.Call) {
+	var goesOn, ended int
 	for _, call := range calls {
 		switch found := rec.Found[call.ID]; {
 		case found.Adopted:
 			goesOn++
 		case found.Settled != nil:
 			ended++
-		case call.Effect == journal.EffectEffect:
-			unknown++
 		}
+	}
+	unknown, err := r.store.Unknowns(ctx, rec.Claim.SessionID)
+	if err != nil {
+		r.log.Warn("count what is unknown", slog.String("session", rec.Claim.SessionID), slog.Any("error", err))
 	}
 	r.log.Info("session taken up again", slog.String("session", rec.Claim.SessionID), slog.String("execution", rec.Claim.ExecutionID),
 		slog.Int("commands_that_go_on", goesOn), slog.Bool("agent_goes_on", rec.Agent), slog.Int("ended", ended), slog.Int("unknown", unknown))
 	if goesOn > 0 || rec.Agent {
 		r.follow(rec.Claim.SessionID)
+	}
+	if rec.Agent && rec.Failed { // it may have been given up (REC-11): a sweep ends its process
+		r.kickSweep()
 	}
 }
 
@@ -213,16 +218,23 @@ func (r *Runner) maskedHost(ctx context.Context, session string) string {
 	return r.store.Cleaner(owner).Text(r.host)
 }
 
+// unmasked is a host as it was, that the journal of a session has: this one may have the
+// value of a secret in its name.
+func (r *Runner) unmasked(ctx context.Context, session, host string) string {
+	if host != r.host && host == r.maskedHost(ctx, session) {
+		return r.host
+	}
+	return host
+}
+
 // endLeftover ends the processes of a call that its execution left on this host,
 // and says what is known of them.
 func (r *Runner) endLeftover(ctx context.Context, c journal.Claim, call *journal.Call) journal.Evidence {
 	p := *call.Process
-	if p.Host != r.host && p.Host == r.maskedHost(ctx, c.SessionID) {
-		p.Host = r.host
-	}
-	since := time.UnixMilli(call.DispatchedAt).UTC().Format(time.RFC3339)
+	p.Host = r.unmasked(ctx, c.SessionID, p.Host)
+	since := journal.TimeInWords(call.DispatchedAt)
 	says := func(format string, args ...any) journal.Evidence {
-		return journal.Evidence{Type: "process", Text: fmt.Sprintf("It ran on %s as pid %d since %s. ", p.Host, p.PID, since) + fmt.Sprintf(format, args...)}
+		return journal.Evidence{Type: journal.EvidenceProcess, Text: fmt.Sprintf("It ran on %s as pid %d since %s. ", p.Host, p.PID, since) + fmt.Sprintf(format, args...)}
 	}
 	killed, err := tool.KillCall(ctx, call.ID, call.N, tool.Process(p), r.o.RecoverGrace)
 	switch {
@@ -327,9 +339,17 @@ func (r *Runner) lacks(ctx context.Context, missing []store.Place) {
 	}
 }
 
+// roomToGoOn is how many bytes must be free for a session to go on by itself that was
+// parked for want of room.
+const roomToGoOn = 4 << 20
+
 // unblock lets a session go on whose cause for parking is gone here.
 func (r *Runner) unblock(ctx context.Context, session string) {
-	for _, cause := range []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace} {
+	causes := []journal.BlockCause{journal.BlockAgent, journal.BlockWorkspace}
+	if r.room(roomToGoOn) {
+		causes = append(causes, journal.BlockDisk)
+	}
+	for _, cause := range causes {
 		if err := r.store.Unblock(ctx, session, cause); err != nil {
 			r.log.Warn("unblock a session", slog.String("session", session), slog.Any("error", err))
 		}

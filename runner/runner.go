@@ -37,6 +37,7 @@ type Options struct {
 	Sweep         time.Duration
 	Grace         time.Duration // of a graceful stop; 0: 15 s
 	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
+	AnswerWithin  time.Duration // for the shim of an agent that is to be stopped, before its process is ended without it; 0: 10 s
 	Shims         *shim.Root    // of the same state folder
 	StopCommands  bool          // a graceful stop ends commands, instead of leaving them to their shims
 	AgentIdle     time.Duration // how long the process of an agent is kept that nobody needs; 0: 10 min
@@ -55,15 +56,17 @@ type Runner struct {
 	log    *slog.Logger
 	agents map[string]Agent
 	host   string
+	room   func(bytes int64) bool // whether the disk of the shims has so much left, or nobody can tell
 
 	mu       sync.Mutex
 	runs     map[string]*run // by session: one drain each (COO-1)
 	queue    []string        // sessions that wait for a place, first come first served
 	queued   map[string]bool // the same, to look up
 	stopping bool
-	missing  []store.Place   // workspaces of waiting sessions that this worker lacks, as of its last sweep
-	failed   map[string]bool // executions that have failed here and aren't recovered
-	keyFault string          // what its last sweep said of credentials
+	missing  []store.Place    // workspaces of waiting sessions that this worker lacks, as of its last sweep
+	failed   map[string]bool  // executions that have failed here and aren't recovered
+	pauses   map[string]pause // by session: of those whose drains have failed here
+	keyFault string           // what its last sweep said of credentials
 	sweepNow chan struct{}
 
 	occupied   exclusive // shims that are born, followed or cleared away here: see sweepShims
@@ -90,13 +93,14 @@ func New(o Options) (*Runner, error) {
 	o.MaxOutput = cmp.Or(o.MaxOutput, journal.DefaultOutput)
 	o.AgentIdle = cmp.Or(o.AgentIdle, agentIdle)
 	o.Grace, o.RecoverGrace = cmp.Or(o.Grace, stopGrace), cmp.Or(o.RecoverGrace, recoverGrace)
+	o.AnswerWithin = cmp.Or(o.AnswerWithin, answerWithin)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
 	r := &Runner{
-		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host,
-		runs: map[string]*run{}, queued: map[string]bool{}, failed: map[string]bool{}, sweepNow: make(chan struct{}, 1),
+		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, room: o.Shims.HasRoom,
+		runs: map[string]*run{}, queued: map[string]bool{}, failed: map[string]bool{}, pauses: map[string]pause{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {
 		r.agents[a.Name()] = a

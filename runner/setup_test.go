@@ -106,11 +106,14 @@ func endAll(t *testing.T, root *shim.Root) {
 }
 
 // start starts the worker; it is stopped when the test ends.
-func (b *bench) start() *runner.Runner {
+func (b *bench) start(with ...func(*runner.Runner)) *runner.Runner {
 	b.t.Helper()
 	r, err := runner.New(b.opts)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	for _, w := range with {
+		w(r)
 	}
 	if err := r.Start(b.t.Context()); err != nil {
 		b.t.Fatal(err)

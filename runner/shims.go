@@ -221,7 +221,7 @@ func (r *Runner) endStray(ctx context.Context, id shim.ID, reason string) {
 		defer r.closeChild(child)
 		r.log.Info("end what nobody needs any more", slog.String("child", id.CallID), slog.String("reason", reason))
 		if err = child.End(reason, 0); err == nil {
-			_, err = child.Follow(ctx, 0, func([]tool.Piece, int64) error { return nil })
+			_, err = child.Await(ctx)
 		}
 	}
 	if err != nil && !errors.Is(err, shim.ErrLost) && ctx.Err() == nil {
@@ -231,7 +231,7 @@ func (r *Runner) endStray(ctx context.Context, id shim.ID, reason string) {
 
 // testimony is the late evidence beside an unknown call: what its shim recorded.
 func testimony(e *shim.Exit) journal.Evidence {
-	text := "Its command ended at " + time.UnixMilli(e.EndedAt).UTC().Format(time.RFC3339)
+	text := "Its command ended at " + journal.TimeInWords(e.EndedAt)
 	switch {
 	case !e.Started:
 		text = "Nothing of its command ran"

@@ -193,6 +193,33 @@ func TestRunner_StopDuringTheLastStep(t *testing.T) {
 	})
 }
 
+// A turn that is stopped when nothing of it is left says so, and no other does.
+//
+// proves COO-4
+func TestRunner_StopSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		b := setup(t, s)
+		gate := b.fifo("gate")
+		b.start()
+		for _, left := range []bool{false, true} {
+			more := []string{"read x < gate"}
+			if left {
+				more = append(more, "echo b")
+			}
+			id := b.session(steps(more...))
+			b.untilKind(id, journal.KindCallDispatched, 1)
+			if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptBoundary); err != nil {
+				t.Fatal(err)
+			}
+			open(t, gate)
+			if v := b.untilState(id, journal.StateStopped); v.State.Turn.Done == left || !v.State.Held || v.State.Turn.Outcome != journal.Stopped {
+				t.Errorf("something is left: %v, and the turn ended as %+v", left, v.State.Turn)
+			}
+		}
+	})
+}
+
 // What was cancelled before it ever started is asked again by *continue*: nothing
 // of it can be repeated. What was refused, or ended while it ran, isn't.
 //

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -288,5 +289,76 @@ func (b *bench) prepareAsTheDead(session string) {
 	}
 	if err := child.Close(); err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// An agent's process whose shim has left nothing is forgotten once it is certain that it
+// runs no more, and only then: what of it is found here is ended first, and of what ran on
+// another host nobody knows.
+//
+// proves LEA-12 LEA-11
+func TestSweep_AnAgentWhoseFolderIsGone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lives, elsewhere bool
+	}{
+		"it has ended":           {},
+		"it runs on":             {lives: true},
+		"it was on another host": {elsewhere: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+				s := db.OpenUnchecked(t)
+				state := t.TempDir()
+				_, with := scripted(t, `hear; stop 3; read -r l; exec sleep 1000`)
+				b := setup(t, s, with, func(o *runner.Options) { o.Shims, o.AgentIdle = shims(t, state), time.Hour })
+				r := b.start()
+				id := b.session("One", byFake)
+				b.untilState(id, journal.StateReady)
+				raw := db.SQL(t)
+				rows := func() int64 { return db.Count(t, raw, "SELECT count(*) FROM agent_process WHERE session_id = ?", id) }
+				started := storetest.Body[*journal.AgentStarted](t, storetest.Events(t, s, id))
+				if !c.lives {
+					must(t, syscall.Kill(-started.Process.PGID, syscall.SIGKILL))
+					b.untilExit(started.ProcessID)
+				}
+				if c.elsewhere {
+					db.MustExec(t, raw, "UPDATE event SET data = replace(data, ?, ?) WHERE session_id = ? AND kind = 'agent.started'", `"host":"`+started.Process.Host+`"`, `"host":"elsewhere"`, id)
+				}
+				must(t, os.RemoveAll(filepath.Join(state, "shims", started.ProcessID+".1")))
+				db.MustExec(t, raw, "UPDATE agent_process SET used_at = 0 WHERE session_id = ?", id)
+				r.Sweep(t.Context())
+				want := int64(0)
+				if c.elsewhere {
+					want = 1
+				}
+				if n := rows(); n != want {
+					t.Errorf("%d rows, want %d", n, want)
+				}
+				if !c.elsewhere && syscall.Kill(started.Process.PID, 0) == nil {
+					t.Errorf("process %d lives", started.Process.PID)
+				}
+				if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindAgentEnded); n > 1 {
+					t.Errorf("its end is told %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// untilExit waits until a process of an agent has ended, and its shim has kept how.
+func (b *bench) untilExit(processID string) {
+	b.t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for by := time.Now().Add(patience); ; <-poll.C {
+		found, err := b.opts.Shims.Find(shim.ID{CallID: processID, N: 1})
+		if err == nil && found.Exit != nil {
+			return
+		}
+		if time.Now().After(by) {
+			b.t.Fatalf("%s hasn't ended: %+v, %v", processID, found, err)
+		}
 	}
 }

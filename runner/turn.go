@@ -25,6 +25,7 @@ type Turn struct {
 	fold  *journal.Fold
 	plan  []journal.PlanItem // journalled with the next fact, if it differs from the state's
 	limit *journal.LimitReached
+	whole wholeInputs
 }
 
 // newTurn folds the session's journal.

@@ -97,7 +97,7 @@ func TestProcessSpec_MasksNoStructure(t *testing.T) {
 		"12345678": false, "[[[[[[[[": false, "1.5e10,true,false": false, `"2.0","n":`: false, `:"complet`: false, "complete": false, "completed": false,
 		`":"2.0","n":123`: false, `e,false]]]`: false, `s3cr3t/"q&of-mine`: true, `C:\dir\file`: true, "file key": true, `"b": s3cr3t`: true,
 	} {
-		f := tool.NewFilter(spec.Masks([]string{value}))
+		f := tool.NewJSONFilter(spec.Masks([]string{value}))
 		got := f.Write([]byte(line)) + f.Flush()
 		if !json.Valid([]byte(got)) || strings.Contains(got, journal.Hidden) != masked {
 			t.Errorf("with %s the line is %s", value, got)

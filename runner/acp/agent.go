@@ -23,24 +23,46 @@ type Options struct {
 	Version string   // of Holdfast, as the agent is told
 
 	// How long the agent may take; 0: as acp.md has it.
-	OpenWithin   time.Duration // from its start to an open session: 2 min
+	OpenWithin   time.Duration // from its start to an open session, and to fall silent before it is told more: 2 min
 	CancelWithin time.Duration // from session/cancel to the prompt's answer: 20 s
 	ExitWithin   time.Duration // from the end of its stdin to its own: 5 s
+	LastWords    time.Duration // that what a killed one has written is read: 2 s
+	CalmWithin   time.Duration // for one that rested to fall silent, if it can go on in another process: 10 s
+	SilentWithin time.Duration // after a line that may have been its answer: 10 min, and three times that while a call runs
 
-	MaxLine int // bytes of one line of what it says; 0: wire.MaxLine
+	// Announces is how long it is left open whether an agent that says of a call that it runs
+	// asks next whether it may. 0: 3 s, and 6 s for the first call of a process.
+	Announces time.Duration
+
+	// FlipPause is between two facts of what the agent offers while it says nothing else:
+	// some change a setting to and fro. 0: 1 s.
+	FlipPause time.Duration
+
+	MaxLine   int // bytes of one line of what it says; 0: wire.MaxLine
+	MaxPrompt int // bytes of the messages of people in one prompt, if it has several; 0: 8 MiB
 }
 
 // Agent runs a program that speaks ACP.
-type Agent struct{ o Options }
+type Agent struct {
+	o     Options
+	first firstStart
+}
 
 // New makes one.
 func New(o Options) *Agent {
-	for d, fallback := range map[*time.Duration]time.Duration{&o.OpenWithin: 2 * time.Minute, &o.CancelWithin: 20 * time.Second, &o.ExitWithin: 5 * time.Second} {
+	for d, fallback := range map[*time.Duration]time.Duration{
+		&o.OpenWithin: 2 * time.Minute, &o.CancelWithin: 20 * time.Second, &o.ExitWithin: 5 * time.Second,
+		&o.LastWords: 2 * time.Second, &o.CalmWithin: 10 * time.Second,
+		&o.SilentWithin: 10 * time.Minute, &o.FlipPause: time.Second,
+	} {
 		if *d == 0 {
 			*d = fallback
 		}
 	}
-	return &Agent{o}
+	if o.MaxPrompt == 0 {
+		o.MaxPrompt = mostPrompt
+	}
+	return &Agent{o: o}
 }
 
 // Name is what a session names it by.
@@ -73,59 +95,44 @@ func (a *Agent) run(ctx context.Context, t *runner.Turn, again int) (runner.Resu
 	if f := t.State().Forgotten; f != nil { // known already, by a server that was lost before the turn had ended
 		return runner.Result{Failed: f.Reason}, nil
 	}
-	first, err := a.initialize()
-	if err != nil {
-		return runner.Result{}, err
+	heeding, stop := t.Heed(ctx)
+	defer stop()
+	begins := &beginning{a: a, t: t}
+	defer begins.over()
+	starting := ctx // a stop finds the process first, if it is to end what is in flight
+	if attempt == "" {
+		starting = heeding
 	}
-	p, err := a.process(ctx, t, first)
+	p, err := a.process(starting, t, begins)
+	if begins.err != nil {
+		return runner.Result{}, begins.err
+	}
+	if errors.Is(err, runner.ErrNoRoom) {
+		return noRoom(ctx, t)
+	}
 	if err != nil {
-		return startFailed(ctx, err)
+		return startFailed(starting, t, err)
 	}
 	defer p.Close()
 	s := newSession(a, t, p)
-	heeding, stop := t.Heed(ctx)
-	defer stop()
+	s.begins = begins.letGo != nil
+	if err := s.faulty(); err != nil {
+		return s.leave(ctx, heeding, err)
+	}
 	if err := p.Resend(heeding); err != nil {
 		return s.leave(ctx, heeding, err)
 	}
 	if attempt == "" {
-		if err := s.open(heeding); err != nil {
-			result, err := s.leave(ctx, heeding, err)
-			if err != nil || !s.absent || again == 0 {
-				return result, err
-			}
-			select {
-			case <-heeding.Done():
-				return s.leave(ctx, heeding, context.Cause(heeding))
-			case <-time.After(startPause):
-			}
-			return a.run(ctx, t, again-1)
-		}
-		switch err := s.catchUp(heeding); {
-		case rests && errors.Is(err, errEnded): // it died while nobody needed it: another goes on
-			if err := s.rest(ctx, nil); err != nil && !s.deaf {
-				return runner.Result{}, err
-			}
-			if err := s.gone(ctx); err != nil {
-				return runner.Result{}, err
-			}
-			return a.run(ctx, t, again)
-		case err != nil:
-			return s.leave(ctx, heeding, err)
-		}
-		if err := s.configure(heeding); err != nil {
-			return s.leave(ctx, heeding, err)
-		}
-		if err := s.prompt(heeding); err != nil {
-			return s.leave(ctx, heeding, err)
+		if over, result, err := a.begin(ctx, heeding, s, rests, again); over {
+			return result, err
 		}
 	}
 	for {
 		result, err := s.follow(heeding)
-		if err == nil && (result.Parked || result.Failed != "" || feedback(t) == "") {
+		if err == nil && (result.Parked || result.Failed != "" || !t.Rejected() && !t.Untold()) {
 			return result, nil
 		}
-		if err == nil { // what a person said about a rejection is told at once
+		if err == nil { // what a person said about a rejection is told at once, and what had no room
 			err = s.again(heeding)
 		}
 		if err != nil {
@@ -134,20 +141,104 @@ func (a *Agent) run(ctx context.Context, t *runner.Turn, again int) (runner.Resu
 	}
 }
 
+// begin brings the session into its process and sends the turn's prompt. over: the run
+// ends with what it gives, as one in another process perhaps.
+func (a *Agent) begin(ctx, heeding context.Context, s *session, rests bool, again int) (over bool, result runner.Result, err error) {
+	err = s.open(heeding)
+	if s.begins && heeding.Err() == nil { // it has begun, or can't; one that was stopped tells nothing
+		a.first.pass()
+	}
+	if err != nil {
+		result, err = s.leave(ctx, heeding, err)
+		if err != nil || !s.absent || again == 0 {
+			return true, result, err
+		}
+		select {
+		case <-heeding.Done():
+			result, err = s.leave(ctx, heeding, context.Cause(heeding))
+		case <-time.After(startPause):
+			result, err = a.run(ctx, s.t, again-1)
+		}
+		return true, result, err
+	}
+	within := a.o.OpenWithin
+	if rests && s.resumes() {
+		within = a.o.CalmWithin
+	}
+	err = s.catchUp(heeding, within)
+	restless := rests && s.resumes() && errors.Is(err, errRestless)
+	if restless {
+		if err := s.end(heeding, reasonRestless); err != nil {
+			result, err = s.stays()
+			return true, result, err
+		}
+	}
+	if restless || rests && errors.Is(err, errEnded) { // it is gone since nobody needed it: another goes on
+		if err := s.rest(ctx, nil); err != nil && !s.deaf {
+			return true, runner.Result{}, err
+		}
+		if err := s.gone(ctx); err != nil {
+			return true, runner.Result{}, err
+		}
+		if cause := context.Cause(heeding); cause != nil {
+			return true, runner.Result{}, s.t.Parted(cause)
+		}
+		result, err = a.run(ctx, s.t, again)
+		return true, result, err
+	}
+	if err == nil {
+		err = s.configure(heeding)
+	}
+	if err == nil {
+		err = s.prompt(heeding)
+	}
+	if err != nil {
+		result, err = s.leave(ctx, heeding, err)
+		return true, result, err
+	}
+	return false, runner.Result{}, nil
+}
+
 // process gives the session's process. One that rests and was started with other
 // credentials than it would get now is ended, and another goes on in its place, unless
-// the agent can't go on in another: then it keeps those that it has.
-func (a *Agent) process(ctx context.Context, t *runner.Turn, first []byte) (*runner.Process, error) {
+// the agent can't go on in another: then it keeps those that it has. The end of ctx ends
+// also the wait for its end: it is left as it is, or killed at once.
+func (a *Agent) process(ctx context.Context, t *runner.Turn, begins *beginning) (*runner.Process, error) {
+	first, err := a.initialize()
+	if err != nil {
+		return nil, err
+	}
 	spec := runner.ProcessSpec{Script: script(a.o.Command), Env: a.o.Env, Shape: shape}
+	if t.Attempt() != "" {
+		return t.Process(ctx, spec, [][]byte{first})
+	}
+	spec.May = begins.may
+	if p := t.State().Process; p != nil && !p.Opened { // an earlier server has begun it, and not to its end
+		if err := begins.may(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p, err := t.Process(ctx, spec, [][]byte{first})
-	if err != nil || t.Attempt() != "" {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
 	outdated, err := t.Outdated(ctx)
-	if was := t.State().Process; err == nil && outdated && (was.Resumes || !was.Opened) {
-		err = newSession(a, t, p).retire(ctx, "its credentials were changed")
-	} else if err == nil {
+	reason := ""
+	switch was := t.State().Process; {
+	case err != nil:
+	case outdated && (was.Resumes || !was.Opened):
+		reason = "its credentials were changed"
+	case halfRead(p, was):
+		reason = "it was not opened to its end, and what it had answered isn't kept"
+	default:
 		return p, nil
+	}
+	if err == nil {
+		s := newSession(a, t, p)
+		s.deaf = !t.State().Process.Opened
+		if err = s.retire(ctx, reason); err == nil {
+			err = context.Cause(ctx)
+		}
 	}
 	p.Close()
 	if err != nil {
@@ -156,9 +247,28 @@ func (a *Agent) process(ctx context.Context, t *runner.Turn, first []byte) (*run
 	return t.Process(ctx, spec, [][]byte{first})
 }
 
+// halfRead reports whether a process can't be opened by who comes, since the room of what it
+// answered was given back: it said much before it was open. It was sent nothing.
+func halfRead(p *runner.Process, was *journal.AgentProcess) bool {
+	readTo, _ := p.At()
+	return !was.Opened && readTo > 0
+}
+
+// noRoom parks the session until there is room on the disk: nothing of the prompt was sent.
+func noRoom(ctx context.Context, t *runner.Turn) (runner.Result, error) {
+	return runner.Result{Parked: true}, t.Record(ctx, runner.Seen(&journal.SessionBlocked{
+		Cause: journal.BlockDisk, Detail: "The disk on which the server keeps the processes of agents is full." + nothingSent, UnblockedBy: "room on that disk, or continue",
+	}))
+}
+
 // startFailed says that the agent can't be started: nothing was sent to anybody.
-func startFailed(ctx context.Context, err error) (runner.Result, error) {
-	if cause := context.Cause(ctx); cause != nil || journal.Is(err, journal.StaleClaim) {
+func startFailed(ctx context.Context, t *runner.Turn, err error) (runner.Result, error) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(err, t.Stays()): // an earlier one may still run
+		return runner.Result{}, err
+	case errors.Is(cause, runner.ErrInterrupted):
+		return runner.Result{}, cause
+	case cause != nil, journal.Is(err, journal.StaleClaim):
 		return runner.Result{}, err
 	}
 	return runner.Result{Failed: fmt.Sprintf("The agent could not be started: %v. Nothing was sent.", err)}, nil

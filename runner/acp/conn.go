@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -20,22 +19,24 @@ var errEnded = errors.New("the agent's process has ended")
 type conn struct {
 	p      *runner.Process
 	lines  wire.Lines
-	skip   int64   // bytes of standard output that are still to be passed over: they are in the journal
-	base   int64   // bytes of standard output before what lines was fed
-	marks  []place // where the spool stands in the stream, the last committed first
-	read   int64   // bytes of standard output so far
-	fault  string  // the last words on standard error
+	skip   int64             // bytes of standard output that are still to be passed over: they are in the journal
+	base   int64             // bytes of standard output before what lines was fed
+	marks  []place           // where the spool stands in the stream, the last committed first
+	read   int64             // bytes of standard output so far
+	fault  journal.LastWords // on standard error
 	ended  *runner.Heard
-	why    string // it was ended by us
-	opened bool   // the agent's session was open in it
+	why    string                  // it was ended by us
+	cut    bool                    // it had written more by its end than was read
+	clean  func() *journal.Cleaner // of what it writes on standard error, for people
+	opened bool                    // the agent's session was open in it
 }
 
 // place is an offset of the spool, and how much standard output comes before it.
 type place struct{ bytes, offset int64 }
 
-func newConn(p *runner.Process, maxLine int) *conn {
+func newConn(p *runner.Process, maxLine int, clean func() *journal.Cleaner) *conn {
 	offset, skip := p.At()
-	return &conn{p: p, lines: wire.Lines{Max: maxLine}, skip: skip, base: skip, marks: []place{{0, offset}}}
+	return &conn{p: p, clean: clean, fault: journal.LastWords{Most: lastWords}, lines: wire.Lines{Max: maxLine}, skip: skip, base: skip, marks: []place{{0, offset}}}
 }
 
 // take adds what was heard, and gives the lines that are whole now. errEnded: there
@@ -43,13 +44,17 @@ func newConn(p *runner.Process, maxLine int) *conn {
 func (c *conn) take(h runner.Heard) ([]wire.Line, error) {
 	if h.Ended {
 		c.ended = &h
+		if last, ok := c.lines.Last(); ok { // it has ended without a line feed
+			last.Bytes = wire.Kept(last.Bytes)
+			return []wire.Line{last}, errEnded
+		}
 		return nil, errEnded
 	}
 	var lines []wire.Line
 	for _, piece := range h.Pieces {
 		text := piece.Text
 		if piece.Stream != "stdout" {
-			c.fault = tail(c.fault + text)
+			c.fault.Add(c.clean(), text)
 			continue
 		}
 		c.read += int64(len(text))
@@ -58,6 +63,9 @@ func (c *conn) take(h runner.Heard) ([]wire.Line, error) {
 			text = text[n:]
 		}
 		more, err := c.lines.Feed([]byte(text))
+		for i := range more {
+			more[i].Bytes = wire.Kept(more[i].Bytes)
+		}
 		lines = append(lines, more...)
 		if err != nil {
 			return lines, fmt.Errorf("read what the agent says: %w", err)
@@ -98,6 +106,34 @@ func (c *conn) commit(ctx context.Context, line *wire.Line, a runner.Commit) err
 	return nil
 }
 
+// mostBehind is how much of the spool, in bytes, is read before its room is given back,
+// also if nothing is made of it; and mostUnfinished how much more may come of a line that
+// has no end yet, and beside it.
+const (
+	mostBehind     = 8 << 20
+	mostUnfinished = 2 * wire.MaxLine
+)
+
+// errTooMuch says that more came beside an unfinished line than is kept.
+var errTooMuch = errors.New("the agent began a line, did not end it, and wrote too much elsewhere")
+
+// keepUp commits the place behind all whole lines if much was read behind the last, so
+// that what nothing is made of, as of a session that is loaded, fills no disk. Nothing of
+// those lines may be wanted.
+func (c *conn) keepUp(ctx context.Context) error {
+	behind := c.marks[len(c.marks)-1].offset
+	if readTo, _ := c.p.At(); behind-readTo < mostBehind {
+		return nil
+	}
+	if to, _ := c.at(nil); behind-to < mostBehind {
+		return c.commit(ctx, nil, runner.Commit{})
+	}
+	if readTo, _ := c.p.At(); behind-readTo > mostBehind+mostUnfinished {
+		return errTooMuch
+	}
+	return nil
+}
+
 // say commits what the process is told, without having read any further.
 func (c *conn) say(ctx context.Context, a runner.Commit) error {
 	a.ReadTo, a.Skip = c.p.At()
@@ -112,6 +148,12 @@ func (c *conn) end() *journal.AgentEnded {
 	e := c.p.Ended(c.ended)
 	if c.why != "" {
 		e.Reason = c.why
+	}
+	switch {
+	case c.cut && c.ended.Exit == nil:
+		e.Reason += "; what it wrote last is left out, since it could not be read in time"
+	case c.cut:
+		e.Reason += fmt.Sprintf("; the last %d KB that it wrote are left out, since they could not be read in time", c.p.Unread(c.ended.Exit)>>10+1)
 	}
 	return e
 }
@@ -141,14 +183,17 @@ func (c *conn) words(follows string) string {
 		what += " What it said last is left out: its credentials were forgotten or spoilt, so nothing masks it."
 	}
 	what += follows
-	if last := strings.TrimSpace(colours.ReplaceAllString(c.fault, "")); last != "" {
-		what += " Its last words: " + last
+	if last := c.fault.Text(c.clean(), colourless); last != "" {
+		what += " Its last words: " + journal.Quote(last, 2*lastWords) + "."
 	}
 	return what
 }
 
-// colours are what a program that believes itself at a terminal puts around its words.
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+// colours are what a program that believes itself at a terminal puts around its words, and
+// into them; the last may be cut off.
+var colours = regexp.MustCompile(`\x1b(?:\[[0-9;?]*(?:[A-Za-z]|$)|$)`)
+
+func colourless(s string) string { return colours.ReplaceAllString(s, "") }
 
 // lastWords is how much of standard error is kept for people.
 const lastWords = 600

@@ -35,6 +35,9 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 	return s.cancel(ctx, cause)
 }
 
+// errShut says that the agent has closed its stdin although there was something to tell it.
+var errShut = errors.New("the agent has closed its standard input")
+
 // broken ends a process with which nothing can be done any more. What went wrong
 // with the journal itself is the drain's.
 func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
@@ -47,17 +50,35 @@ func (s *session) broken(ctx context.Context, err error) (runner.Result, error) 
 		reason = "what it said can't be recorded"
 	case errors.As(err, &unset): // the process waits for the next prompt
 		return runner.Result{Failed: unset.words}, nil
+	case errors.Is(err, runner.ErrNoRoom) && s.t.Attempt() == "": // the process waits to be told more
+		return noRoom(ctx, s.t)
+	case errors.Is(err, runner.ErrFrame) && s.t.Attempt() == "": // it waits for something shorter
+		return runner.Result{Failed: runner.ErrFrame.Message + nothingSent}, nil
+	case errors.Is(err, runner.ErrFrame):
+		reason = "what it would have to be told is too long"
 	case errors.As(err, &refused):
 	case errors.Is(err, errLate):
 		reason = "it did not open a session in time"
 	case errors.Is(err, errUnanswered):
 		reason = "it did not answer in time whether it takes a setting"
+	case errors.Is(err, errRestless):
+		reason = reasonRestless
+	case errors.Is(err, errCantAnswer):
+		reason = err.Error()
+	case errors.Is(err, errShut):
+		reason = "it has closed its standard input, so that it can't be told anything any more"
+	case errors.Is(err, errSilent):
+		reason = "it sent something that can't be read, which may have been its answer, and then said nothing more"
+	case errors.Is(err, errTooMuch):
+		reason = "it began a line, did not end it, and wrote too much elsewhere"
 	case errors.Is(err, wire.ErrLineTooLong):
 		reason = "it sent a line that is too long"
 	default:
 		return runner.Result{}, err
 	}
-	s.end(ctx, reason)
+	if err := s.end(context.WithoutCancel(ctx), reason); err != nil {
+		return s.stays()
+	}
 	if refused == nil {
 		return s.died(ctx)
 	}
@@ -70,6 +91,9 @@ func (s *session) broken(ctx context.Context, err error) (runner.Result, error) 
 	}
 	return runner.Result{Failed: refused.words}, s.t.Record(ctx, facts...)
 }
+
+// reasonRestless is why a process is ended that doesn't stop talking.
+const reasonRestless = "it did not stop talking, although it had nothing to do"
 
 // needsSignIn parks the session until a person says that the agent is signed in.
 func needsSignIn(words string) journal.Draft {
@@ -87,12 +111,13 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 	if err != nil {
 		return runner.Result{}, err
 	}
-	s.cancels = true
-	if err := s.conn.say(ctx, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err != nil {
-		return runner.Result{}, err
-	}
+	s.cancels = s.whyStopped(cause)
 	reason := "it did not stop when it was asked to"
-	err = s.until(ctx, s.a.o.CancelWithin)
+	telling, told := context.WithTimeoutCause(ctx, tellWithin, errLate) // a shim that was stopped takes nothing
+	defer told()
+	if err = s.conn.say(telling, s.refuseAll(runner.Commit{Frames: [][]byte{frame}})); err == nil {
+		err = s.until(ctx, s.a.o.CancelWithin)
+	}
 	leaves := (s.ran() && s.resumes()) || errors.Is(cause, runner.ErrShutdown)
 	switch {
 	case err == nil && !leaves:
@@ -101,10 +126,12 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 		reason = "it was stopped"
 	case s.deaf:
 		reason = "what it said can't be recorded"
-	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong):
+	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong) && !errors.Is(err, errCantAnswer):
 		return runner.Result{}, err
 	}
-	s.end(ctx, reason)
+	if err := s.end(ctx, reason); err != nil {
+		return s.stays()
+	}
 	conclude := s.gone
 	if s.result == nil {
 		conclude = s.lose
@@ -113,6 +140,14 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 		return runner.Result{}, err
 	}
 	return runner.Result{}, cause
+}
+
+// whyStopped is why what people are asked is given up when the turn is stopped.
+func (s *session) whyStopped(cause error) string {
+	if errors.Is(cause, runner.ErrInterrupted) {
+		return s.t.State().Stopped().Reason
+	}
+	return cause.Error()
 }
 
 // cleanUp ends what commands of a turn that a person stops have left behind, of an agent
@@ -143,30 +178,80 @@ func (s *session) resumes() bool {
 }
 
 // end ends the process: its stdin first, which agents take as the sign to leave in
-// order, then all of it.
-func (s *session) end(ctx context.Context, reason string) {
-	ctx = context.WithoutCancel(ctx)
+// order, then all of it. It takes no longer for an agent that doesn't stop talking; a
+// reason to leave it no time at all is the end of ctx.
+// errStays: it may still run, and nothing is to be concluded of it.
+func (s *session) end(ctx context.Context, reason string) error {
+	return s.endIn(ctx, s.a.o.ExitWithin, reason)
+}
+
+// errStays says that a process could not be ended, neither by its shim nor by the server.
+var errStays = errors.New("its process can't be ended, and may still run on this host: end it there")
+
+// stays is what the run of a process ends with that could not be ended. No other process
+// takes up its conversation while it may run.
+func (s *session) stays() (runner.Result, error) {
+	if s.t.Attempt() == "" {
+		return runner.Result{Failed: "The agent can't be worked with: " + errStays.Error() + "." + nothingSent}, nil
+	}
+	return runner.Result{}, s.t.Stays()
+}
+
+// endIn is end of a process that has another time to leave in order.
+func (s *session) endIn(ctx context.Context, d time.Duration, reason string) error {
 	if s.conn.ended != nil {
-		return
+		return nil
 	}
 	s.ending, s.conn.why = true, reason
-	s.conn.p.CloseStdin(ctx)
-	if s.untilEnd(ctx, s.a.o.ExitWithin) {
-		return
+	leaving, cancel := context.WithTimeoutCause(ctx, d, errLate)
+	defer cancel()
+	s.conn.p.CloseStdin(leaving)
+	if !s.untilEnd(leaving) {
+		s.kill(context.WithoutCancel(ctx), reason)
 	}
+	if s.conn.ended == nil {
+		return errStays
+	}
+	return nil
+}
+
+// kill ends the process and all that it has started. That it has ended is not learnt
+// behind all that it has written: one that floods has written more than can be made
+// facts while anybody waits for its end. What isn't read in a while is left out, and the
+// fact of its end says so. What its shim doesn't end, since somebody has stopped that, the
+// server does.
+func (s *session) kill(ctx context.Context, reason string) {
 	s.conn.p.End(reason)
-	s.untilEnd(ctx, killWithin)
+	dying, cancel := context.WithTimeoutCause(ctx, killWithin, errLate)
+	how, gone := s.conn.p.Await(dying)
+	cancel()
+	if !gone {
+		how, gone = s.conn.p.Kill(ctx)
+	}
+	reading, cancel := context.WithTimeoutCause(ctx, s.a.o.LastWords, errLate)
+	defer cancel()
+	if !s.untilEnd(reading) && s.conn.ended == nil && gone {
+		s.conn.ended, s.conn.cut = &how, true
+	}
 }
 
 // retire ends a process with which nothing is in flight, and takes what it said since
-// its last turn.
+// its last turn. It has ExitWithin for both, so that one that goes on talking doesn't hold
+// that up: a person, or the server, may wait for its end. One that is to stop talking
+// when ctx ends goes on.
 func (s *session) retire(ctx context.Context, reason string) error {
-	if err := s.catchUp(ctx); err != nil && !errors.Is(err, errEnded) && !s.deaf {
+	by := time.Now().Add(s.a.o.ExitWithin)
+	if err := s.catchUp(ctx, s.a.o.ExitWithin/2); err != nil && !errors.Is(err, errEnded) && !errors.Is(err, errRestless) && !s.deaf {
 		return err
 	}
-	s.end(ctx, reason)
+	if err := s.endIn(ctx, time.Until(by), reason); err != nil {
+		return err
+	}
 	return s.gone(ctx)
 }
+
+// tellWithin bounds how long a process is tried to be told that it is to stop.
+const tellWithin = 10 * time.Second
 
 // killWithin bounds the wait for a process that was killed, which can't be told that
 // it takes too long.
@@ -174,12 +259,11 @@ const killWithin = 15 * time.Second
 
 // untilEnd journals what the process still says until it has ended; false: it took
 // too long, or what it says can't be journalled any more.
-func (s *session) untilEnd(ctx context.Context, d time.Duration) bool {
-	ctx, cancel := context.WithTimeoutCause(ctx, d, errLate)
-	defer cancel()
+func (s *session) untilEnd(ctx context.Context) bool {
 	for {
 		lines, err := s.hear(ctx)
-		if s.rest(ctx, lines) != nil {
+		if rerr := s.rest(ctx, lines); rerr != nil && !errors.Is(rerr, errCantAnswer) {
+			s.deaf = s.deaf || !errors.Is(rerr, context.Cause(ctx)) // what comes behind what could not be committed isn't, either
 			return false
 		}
 		if errors.Is(err, errEnded) && s.restAll(ctx) != nil {
@@ -239,34 +323,42 @@ func (s *session) missing() string {
 // lose says of what is in flight that nobody knows how it ended.
 func (s *session) lose(ctx context.Context) error {
 	s.spill()
-	drafts := s.drafts
-	s.drafts = nil
+	s.addTails()
 	attempt := s.t.Attempt()
-	for _, c := range s.t.Calls(attempt) {
-		drafts = append(drafts, s.loseCall(&c)...)
+	calls := s.t.Calls(attempt)
+	output := s.amounts(calls)
+	for _, c := range calls {
+		s.loseCall(&c, output[c.ID])
 	}
-	drafts = append(drafts,
+	drafts := append(s.drafts,
 		runner.Seen(&journal.AttemptUnknown{AttemptID: attempt}),
 		runner.Seen(s.conn.end()))
+	s.drafts = nil
 	return s.t.RecordIn(ctx, journal.PhaseSafe, drafts...)
 }
 
 // loseCall concludes a call of an agent that is gone: what waited for an answer did
 // not run.
-func (s *session) loseCall(c *journal.Call) []journal.Draft {
-	const why = "the agent is gone"
-	var out []journal.Draft
-	for _, r := range s.t.Requests(c.ID) {
-		out = append(out, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: why}))
+func (s *session) loseCall(c *journal.Call, output amount) {
+	why := "the agent is gone"
+	ran := c.Open() && s.mayHaveRun(c) // while it is known what it waits for
+	if n := s.allowed[c.ID]; n > 0 && c.N == 1 && s.conn.p.Missed(n) && c.State == journal.CallIsDispatched && !s.saidToRun(c) {
+		ran, why = false, journal.ReasonNotTold
 	}
+	s.giveUpRequests(c.ID, why)
 	switch {
 	case !c.Open():
-	case c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect:
-		out = append(out, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "process", Text: s.conn.words(s.conn.survivors())}}}))
+	case ran:
+		s.drafts = append(s.drafts, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: journal.EvidenceProcess, Text: s.conn.words(s.conn.survivors())}}}))
 	default:
-		out = append(out, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: c.OutputBytes}))
+		s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: output.bytes, DroppedBytes: output.dropped}))
 	}
-	return out
+}
+
+// saidToRun reports whether its agent said of a call that it runs, or has put something out.
+func (s *session) saidToRun(c *journal.Call) bool {
+	was := s.ours[c.ID]
+	return c.OutputBytes > 0 || was != nil && (was.begins || was.bytes > 0)
 }
 
 // gone records the end of a process with which nothing was in flight.

@@ -1,9 +1,11 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -35,11 +37,19 @@ type Finding struct {
 // of the agent, and what not. err is that of the probe.
 func (a *Agent) Findings(p Probe, err error, extra ...string) []Finding {
 	f := &findings{a: a, p: &p, clean: a.cleaner(extra)}
+	if p.Program == "" && errors.Is(err, fs.ErrPermission) {
+		f.wrong("program", sentence(err), DoExecutable+", or name another with --agent "+a.o.Name+"=PROGRAM and start the server again")
+		return f.list
+	}
 	if p.Program == "" {
 		f.wrong("program", sentence(err), "install it and have its folder on PATH, or name its file with --agent "+a.o.Name+"=PROGRAM, then start the server again if you changed either")
 		return f.list
 	}
-	f.add("program", excerpt(p.Program))
+	if a.InWorkspace() {
+		f.warn("program", FoundInWorkspace(p.Program), DoInWorkspace)
+	} else {
+		f.add("program", excerpt(p.Program))
+	}
 	if err != nil {
 		f.failed(err)
 		return f.list
@@ -99,11 +109,11 @@ func (f *findings) failed(err error) {
 func (f *findings) start() {
 	who := "it doesn't say who it is"
 	if i := f.p.Init.AgentInfo; i != nil {
-		who = excerpt(i.Name + " " + i.Version)
+		who = journal.Quote(i.Name+" "+i.Version, saidBytes)
 	}
 	f.add("start", fmt.Sprintf("%s, ACP %d, begun in %s", who, f.p.Init.ProtocolVersion, round(f.p.InitTook)))
 	if f.p.Rubbish != "" {
-		f.warn("output", "it writes to its standard output what isn't ACP, which is passed over: "+excerpt(f.p.Rubbish), "")
+		f.warn("output", "it writes to its standard output what isn't ACP, which is passed over: "+journal.Quote(f.p.Rubbish, saidBytes), "")
 	}
 }
 
@@ -112,9 +122,9 @@ func (f *findings) session() {
 	case e == nil:
 		f.add("session", "opens a session in "+round(f.p.OpenTook)+"; no model was asked")
 	case e.Code == wire.CodeAuthRequired:
-		f.wrong("session", "opens no session before it is signed in: "+excerpt(words(e)), "sign it in as the user that the server runs as, or give it its key: stored on Settings, Credentials, or with --agent-env NAME; then look again. Sessions that wait for it go on with Continue")
+		f.wrong("session", "opens no session before it is signed in: "+journal.Quote(words(e), saidBytes), "sign it in as the user that the server runs as, or give it its key: stored on Settings, Credentials, or with --agent-env NAME; then look again. Sessions that wait for it go on with Continue")
 	default:
-		f.wrong("session", "opens no session: "+excerpt(words(e)), "see what it needs by its own command: "+f.a.CommandLine())
+		f.wrong("session", "opens no session: "+journal.Quote(words(e), saidBytes), "see what it needs by its own command: "+f.a.CommandLine())
 	}
 }
 
@@ -133,19 +143,19 @@ func named(name, id string) string {
 	if name == "" {
 		name = id
 	}
-	return journal.Cut(excerpt(name), 80)
+	return journal.Quote(name, 80)
 }
 
 func (f *findings) signIn() {
 	var names []string
 	for i, m := range f.p.Init.AuthMethods {
 		if i >= mostNamed {
-			names = append(names, m.ID)
+			names = append(names, named(m.ID, ""))
 			continue
 		}
 		name := named(m.Name, m.ID)
 		if m.Description != "" && m.Description != m.Name {
-			name += " (" + journal.Cut(excerpt(m.Description), 160) + ")"
+			name += " (" + journal.Quote(m.Description, 160) + ")"
 		}
 		names = append(names, name)
 	}
@@ -168,7 +178,7 @@ func (f *findings) offers() {
 		for _, one := range m.AvailableModels {
 			names = append(names, named(one.Name, one.ModelID))
 			if one.ModelID == m.CurrentModelID {
-				now = named(one.Name, one.ModelID)
+				now = cmp.Or(one.Name, one.ModelID)
 			}
 		}
 		f.offer("models", now, names)
@@ -179,7 +189,7 @@ func (f *findings) offers() {
 		for _, one := range m.AvailableModes {
 			names = append(names, named(one.Name, one.ID))
 			if one.ID == m.CurrentModeID {
-				now = named(one.Name, one.ID)
+				now = cmp.Or(one.Name, one.ID)
 			}
 		}
 		f.offer("modes", now, names)
@@ -212,7 +222,10 @@ func (f *findings) option(o wire.ConfigOption) {
 }
 
 func (f *findings) offer(what, now string, names []string) {
-	found := "now " + named(now, "nothing")
+	found := "now nothing"
+	if now != "" {
+		found = "now " + named(now, "")
+	}
 	if len(names) > 0 {
 		found += "; it offers " + listed(names)
 	}
@@ -278,7 +291,7 @@ func (f *findings) survives() {
 	case t.Err == nil:
 		f.add("pause", how[t.Method]+". Tried with one in which nothing was said, in "+round(t.Took))
 	case errors.As(t.Err, &answered):
-		f.add("pause", "says that it "+how[t.Method]+". Tried: it didn't remember a session in which nothing was said, as some agents don't ("+excerpt(words(answered))+"). With one that has messages it can't be tried without a model")
+		f.add("pause", "says that it "+how[t.Method]+". Tried: it didn't remember a session in which nothing was said, as some agents don't ("+journal.Quote(words(answered), saidBytes)+"). With one that has messages it can't be tried without a model")
 	default:
 		f.warn("pause", "says that it "+how[t.Method]+". Tried: it did not: "+sentence(t.Err), "look again; if it stays so, raise --agent-idle, so that its process ends later")
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/journal"
 	"holdfast/runner/acp/wire"
 	"holdfast/runner/shim"
 	"holdfast/runner/tool"
@@ -42,12 +43,13 @@ var (
 // comes from another goroutine.
 type looked struct {
 	child  *shim.Child
-	last   int64         // id of the newest request
-	frames int64         // that it was given
-	stop   func()        // ends the process and all that it started
-	ended  chan struct{} // it has
-	how    shim.Exit     // read after ended
-	err    error         // nobody saw how; read after ended
+	clean  *journal.Cleaner // of the secrets that it was given
+	last   int64            // id of the newest request
+	frames int64            // that it was given
+	stop   func()           // ends the process and all that it started
+	ended  chan struct{}    // it has
+	how    shim.Exit        // read after ended
+	err    error            // nobody saw how; read after ended
 
 	mu       sync.Mutex
 	lines    wire.Lines
@@ -55,7 +57,7 @@ type looked struct {
 	flood    error
 	strays   int
 	rubbish  string
-	complain string
+	complain journal.LastWords
 	wants    wire.ID
 	answer   chan wire.Message // to the one that is wanted
 	asked    chan wire.ID      // requests of its own, which are to be refused
@@ -79,7 +81,7 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 		Spec: tool.Spec{
 			// A name of its own: what carries it is ended with it, and nothing else.
 			CallID: "look_" + rand.Text(), N: lookedNumber, Interp: []string{"sh", "-eu"}, Script: script(a.o.Command), Dir: dir, Env: tool.WithEnv(a.o.Env, extra),
-			Grace: lookedGrace, MaxOutput: 2 * lookedBytes, Secrets: a.secrets(extra),
+			Grace: lookedGrace, MaxOutput: 2 * lookedBytes, Secrets: a.secrets(extra), JSON: true,
 		},
 		Stdin: true, Orphan: lookedOrphan,
 	})
@@ -89,7 +91,7 @@ func (a *Agent) look(ctx context.Context, dir string, extra []string) (*looked, 
 	}
 	_ = child.Go() // Follow tells whether it has begun
 	l := &looked{
-		child: child, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
+		child: child, clean: a.cleaner(extra), complain: journal.LastWords{Most: lastWords}, ended: make(chan struct{}), lines: wire.Lines{Max: lookedLine},
 		answer: make(chan wire.Message, 1), asked: make(chan wire.ID, lookedAsks),
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -126,15 +128,11 @@ func dropLeft() {
 
 // follow hears the process until it has ended, and ends it if it isn't to go on.
 func (l *looked) follow(ctx context.Context) {
-	var at int64
-	if l.how, l.err = l.child.Follow(ctx, 0, func(pieces []tool.Piece, next int64) error {
-		at = next
-		return l.output(pieces)
-	}); l.err != nil && !errors.Is(l.err, shim.ErrLost) {
+	if l.how, l.err = l.child.Follow(ctx, 0, func(pieces []tool.Piece, _ int64) error { return l.output(pieces) }); l.err != nil && !errors.Is(l.err, shim.ErrLost) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookedEnd)
 		defer cancel()
-		_ = l.child.End(reasonLooked, 0) //nolint:contextcheck // it has a bound of its own; Follow tells whether it has ended
-		l.how, l.err = l.child.Follow(ctx, at, func([]tool.Piece, int64) error { return nil })
+		_ = l.child.End(reasonLooked, 0) //nolint:contextcheck // it has a bound of its own; Await tells whether it has ended
+		l.how, l.err = l.child.Await(ctx)
 	}
 	if l.err == nil {
 		l.child.Reap()
@@ -184,7 +182,7 @@ func (l *looked) leave(ctx context.Context, within time.Duration) bool {
 func (l *looked) wrote() (rubbish, complain string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rubbish, l.complain
+	return l.rubbish, l.complain.Text(l.clean, colourless)
 }
 
 // output takes what the process writes.
@@ -197,7 +195,7 @@ func (l *looked) output(pieces []tool.Piece) error {
 			return errFlood
 		}
 		if piece.Stream != "stdout" {
-			l.complain = tail(l.complain + piece.Text)
+			l.complain.Add(l.clean, piece.Text)
 			continue
 		}
 		lines, err := l.lines.Feed([]byte(piece.Text))
@@ -217,6 +215,7 @@ func (l *looked) output(pieces []tool.Piece) error {
 }
 
 func (l *looked) take(line []byte) {
+	line = l.clean.Line(wire.Kept(line), shape)
 	m, err := wire.Parse(line)
 	switch {
 	case err != nil:
@@ -225,7 +224,7 @@ func (l *looked) take(line []byte) {
 	case m.Kind == wire.KindResponse && m.ID == l.wants:
 		l.wants = wire.ID{}
 		l.answer <- m // the one that is wanted, and there is room for one
-	case m.Kind == wire.KindRequest:
+	case m.Kind == wire.KindRequest && untold(m.ID.String()) == "":
 		select {
 		case l.asked <- m.ID:
 		default: // it asks without end
@@ -316,7 +315,7 @@ func (l *looked) failed(err error) error {
 	rubbish, complain := l.wrote()
 	for _, said := range []string{rubbish, complain} {
 		if said = lastOf(said); said != "" {
-			return fmt.Errorf("%w; it wrote: %s", err, said)
+			return fmt.Errorf("%w; it wrote: %s", err, journal.Quote(said, 2*lastWords))
 		}
 	}
 	return err

@@ -26,20 +26,28 @@ func (p Probe) Offers() []journal.AgentOption {
 func offersOf(st wire.SessionState) []journal.AgentOption {
 	out := configOptions(st.ConfigOptions)
 	if m := st.Models; m != nil {
-		o := journal.AgentOption{ID: journal.OptionModel, Name: "Model", Category: journal.OptionModel, Source: journal.OptionByModel, Type: journal.OptionSelect, Current: m.CurrentModelID}
+		o := journal.AgentOption{ID: journal.OptionModel, Name: "Model", Category: journal.OptionModel, Source: journal.OptionByModel, Type: journal.OptionSelect, Current: keptOr(m.CurrentModelID)}
 		for _, c := range m.AvailableModels {
-			o.Choices = append(o.Choices, journal.AgentChoice{Value: c.ModelID, Name: c.Name, Description: c.Description})
+			o.Choices = append(o.Choices, journal.AgentChoice{Value: keptOr(c.ModelID), Name: c.Name, Description: c.Description})
 		}
 		out = withTwin(out, o)
 	}
 	if m := st.Modes; m != nil {
-		o := journal.AgentOption{ID: journal.OptionMode, Name: "Mode", Category: journal.OptionMode, Source: journal.OptionByMode, Type: journal.OptionSelect, Current: m.CurrentModeID}
+		o := journal.AgentOption{ID: journal.OptionMode, Name: "Mode", Category: journal.OptionMode, Source: journal.OptionByMode, Type: journal.OptionSelect, Current: keptOr(m.CurrentModeID)}
 		for _, c := range m.AvailableModes {
-			o.Choices = append(o.Choices, journal.AgentChoice{Value: c.ID, Name: c.Name, Description: c.Description})
+			o.Choices = append(o.Choices, journal.AgentChoice{Value: keptOr(c.ID), Name: c.Name, Description: c.Description})
 		}
 		out = withTwin(out, o)
 	}
 	return out
+}
+
+// keptOr is an id that can be told, or "": what has none is left out, and counted.
+func keptOr(id string) string {
+	if wire.Unkept(id) {
+		return ""
+	}
+	return id
 }
 
 func withTwin(list []journal.AgentOption, o journal.AgentOption) []journal.AgentOption {
@@ -53,7 +61,7 @@ func withTwin(list []journal.AgentOption, o journal.AgentOption) []journal.Agent
 func configOptions(list []wire.ConfigOption) []journal.AgentOption {
 	var out []journal.AgentOption
 	for _, c := range list {
-		o := journal.AgentOption{ID: c.ID, Name: c.Name, Description: c.Description, Category: c.Category, Source: journal.OptionByConfig, Type: journal.OptionType(c.Type)}
+		o := journal.AgentOption{ID: keptOr(c.ID), Name: c.Name, Description: c.Description, Category: c.Category, Source: journal.OptionByConfig, Type: journal.OptionType(c.Type)}
 		switch o.Type {
 		case journal.OptionBoolean:
 			if o.Current = string(c.CurrentValue); o.Current != "true" && o.Current != "false" {
@@ -63,11 +71,12 @@ func configOptions(list []wire.ConfigOption) []journal.AgentOption {
 			if json.Unmarshal(c.CurrentValue, &o.Current) != nil {
 				o.Current = ""
 			}
+			o.Current = keptOr(o.Current)
 		default:
 			continue
 		}
 		for _, v := range c.Options {
-			o.Choices = append(o.Choices, journal.AgentChoice{Value: v.Value, Name: v.Name, Description: v.Description, Group: v.Group})
+			o.Choices = append(o.Choices, journal.AgentChoice{Value: keptOr(v.Value), Name: v.Name, Description: v.Description, Group: v.Group})
 		}
 		out = append(out, o)
 	}
@@ -240,7 +249,7 @@ const noteBytes = 4 << 10
 func (s *session) remark(what, text, more string) {
 	line := strings.TrimSpace(what + " " + text)
 	if more = strings.TrimSpace(more); more != "" {
-		line += "\n\n" + more
+		line += "\n\n" + s.t.Unended(more)
 	}
 	s.fact(&journal.MessageCompleted{MessageID: runner.NewID("msg"), Role: "agent", Part: journal.PartNote, Text: journal.T(journal.Cut(line, noteBytes))})
 }
@@ -358,16 +367,19 @@ func (s *session) unfulfilled(now []journal.AgentOption) error {
 	for _, w := range s.t.State().Wanted {
 		switch o := journal.OptionByID(now, w.ID); {
 		case o == nil:
-			return unset("The agent doesn't offer the setting %q (any more), which was to be %q.", w.ID, w.Value)
+			return unset("The agent doesn't offer the setting %s (any more), which was to be %s.", quoteName(w.ID), quoteName(w.Value))
 		case o.Current == w.Value:
 		case !o.Takes(w.Value):
-			return unset("The agent doesn't offer %q for %s (any more).", w.Value, o.Name)
+			return unset("The agent doesn't offer %s for %s (any more).", quoteName(w.Value), quoteName(o.Name))
 		default:
-			return unset("The agent took %q for %s, and has %q all the same.", w.Value, o.Name, o.Label(o.Current))
+			return unset("The agent took %s for %s, and has %s all the same.", quoteName(w.Value), quoteName(o.Name), quoteName(o.Label(o.Current)))
 		}
 	}
 	return nil
 }
+
+// quoteName is a name, an id or a value of an agent's setting in a sentence.
+func quoteName(name string) string { return journal.Quote(name, mostName) }
 
 func unset(format string, args ...any) *unsetError {
 	return &unsetError{fmt.Sprintf(format, args...) + nothingSent + " Choose other settings and continue, or continue to try it again."}
@@ -375,6 +387,9 @@ func unset(format string, args ...any) *unsetError {
 
 // set tells the agent one value, as it takes it.
 func (s *session) set(ctx context.Context, o *journal.AgentOption, value string) error {
+	if hidden(o.ID) || hidden(value) {
+		return unset("%s can't be told to the agent for %s: it contains the value of a credential, which is hidden.", quoteName(value), quoteName(o.Name))
+	}
 	session := s.t.State().AgentSession
 	method, params := wire.MethodSetConfigOption, any(wire.SetConfigParams{SessionID: session, ConfigID: o.ID, Value: value})
 	switch {
@@ -417,7 +432,7 @@ func (s *session) setAnswered(ctx context.Context, m wire.Message) (bool, error)
 	if m.Err != nil {
 		body.Outcome, body.Error = journal.SettingRefused, words(m.Err)
 		if v, _ := s.t.State().Wants(p.ID); v == p.Value { // else a person has chosen something else since
-			s.unset = unset("The agent did not take %q for %s: %s.", p.Value, s.nameOf(p.ID), strings.TrimRight(body.Error, "."))
+			s.unset = unset("The agent did not take %s for %s: %s.", quoteName(p.Value), quoteName(s.nameOf(p.ID)), quoteError(m.Err))
 		}
 		s.drafts = append(s.drafts, runner.Seen(body))
 		return true, nil
@@ -431,21 +446,20 @@ func (s *session) setAnswered(ctx context.Context, m wire.Message) (bool, error)
 	return true, err
 }
 
-// flipPause is between two facts of what an agent offers while it says nothing else:
-// some change a setting to and fro. flipMost is how many such lines are held meanwhile.
-const (
-	flipPause = time.Second
-	flipMost  = 200
-)
+// flipMost is how many lines are held that only change what the agent offers.
+const flipMost = 200
 
 // flips reports whether the lines that are held only change what the agent offers, and
 // that was journalled a moment ago. They aren't committed: after a restart they are
 // read again, and the last of them counts.
 func (s *session) flips() bool {
-	return time.Since(s.offers.at) < flipPause && s.onlyOptions()
+	return time.Since(s.offers.at) < s.a.o.FlipPause && s.onlyOptions()
 }
 
 func (s *session) onlyOptions() bool {
+	if len(s.held) >= flipMost || s.worn() {
+		return false
+	}
 	for _, l := range s.held {
 		m, err := wire.Parse(l.Bytes)
 		if err != nil || m.Method != wire.MethodSessionUpdate {
@@ -457,7 +471,7 @@ func (s *session) onlyOptions() bool {
 			return false
 		}
 	}
-	return len(s.held) < flipMost
+	return true
 }
 
 // pending reports whether something isn't committed yet.

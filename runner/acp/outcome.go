@@ -1,9 +1,6 @@
 package acp
 
 import (
-	"fmt"
-	"slices"
-
 	"holdfast/journal"
 	"holdfast/runner"
 	"holdfast/runner/acp/wire"
@@ -15,17 +12,20 @@ const answeredError = "error"
 // resultOf is what the turn ends with whose attempt was answered so.
 func resultOf(a *journal.AttemptSettled) *runner.Result {
 	if a.Outcome == answeredError {
-		return &runner.Result{Failed: "The agent answered with an error: " + a.Error + "."}
+		if a.Error == journal.UnreadAnswer {
+			return &runner.Result{Failed: "The agent answered its message, and the answer can't be read."}
+		}
+		return &runner.Result{Failed: "The agent answered with an error: " + journal.Quote(a.Error, mostError) + "."}
 	}
 	return &runner.Result{Failed: failed(a.Outcome)}
 }
 
 // concluded gives the result of a turn whose attempt is answered and which was not
-// ended: a server was lost in between. nil: there is something to send.
+// ended: a server was lost in between. So is one that continues a turn of which nothing
+// was left. nil: there is something to send.
 func concluded(t *runner.Turn) *runner.Result {
 	sent := t.Sent()
-	news := slices.ContainsFunc(t.Prompts(), func(p journal.Promoted) bool { return p.Seq > t.Told() })
-	if news || sent.Settled == nil || sent.TurnID != t.ID() || feedback(t) != "" {
+	if t.Untold() || sent.Settled == nil || (sent.TurnID != t.ID() && !t.State().Turn.Done) || t.Rejected() {
 		return nil
 	}
 	return resultOf(sent.Settled)
@@ -64,5 +64,5 @@ func failed(reason string) string {
 	case wire.StopCancelled:
 		return "The agent says that its turn was cancelled. Nobody here asked for that."
 	}
-	return fmt.Sprintf("The agent ended its turn for a reason that isn't known here: %s.", reason)
+	return "The agent ended its turn for a reason that isn't known here: " + journal.Quote(reason, mostName) + "."
 }

@@ -1,12 +1,11 @@
 package acp
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,22 +34,35 @@ func (s *session) nextAsk() int64 {
 // to stop may do nothing more.
 func (s *session) answer(ctx context.Context) error {
 	switch {
-	case s.ending, s.cancels && len(s.conn.p.Asks()) == 0:
+	case s.ending, s.cancels != "" && len(s.conn.p.Asks()) == 0, s.cancels == "" && s.stopped():
 		return nil
-	case s.cancels:
+	case s.cancels != "":
 		return s.conn.say(ctx, s.refuseAll(runner.Commit{}))
 	}
 	s.waiting = false
 	var calls []string
+	asks := map[string][]runner.Ask{}
 	for _, a := range s.conn.p.Asks() {
-		if !slices.Contains(calls, a.CallID) {
+		if asks[a.CallID] == nil {
 			calls = append(calls, a.CallID)
 		}
+		asks[a.CallID] = append(asks[a.CallID], a)
 	}
+	before := s.stood
+	s.stood = make(map[string]string, len(calls))
 	for _, id := range calls {
-		open, err := s.answerCall(ctx, id)
-		if err != nil {
-			return err
+		if ctx.Err() != nil { // there may be thousands: whoever comes answers the others
+			return context.Cause(ctx)
+		}
+		open := true
+		if now := s.standing(id, asks[id]); now == "" || now != before[id] {
+			var err error
+			if open, err = s.answerCall(ctx, id, asks[id]); err != nil {
+				return err
+			}
+		}
+		if open {
+			s.stood[id] = s.standing(id, asks[id])
 		}
 		s.waiting = s.waiting || open
 	}
@@ -58,11 +70,27 @@ func (s *session) answer(ctx context.Context) error {
 	return nil
 }
 
+// standing is equal while what an agent asks for a call waits for the same answers: it
+// isn't judged again with each line that the agent says meanwhile. "": it must be.
+func (s *session) standing(callID string, asks []runner.Ask) string {
+	c, requests := s.t.CallByID(callID), s.t.Requests(callID)
+	if c == nil || len(requests) == 0 {
+		return ""
+	}
+	slices.Sort(requests)
+	var b strings.Builder
+	fmt.Fprint(&b, c.State, " ", c.InputSHA256, " ", journal.Hash(string(c.Later)), " ", requests)
+	for _, a := range asks {
+		fmt.Fprint(&b, " ", a.N)
+	}
+	return b.String()
+}
+
 // answerCall answers all that the agent asks for one call, once all of it is
 // decided: it runs when all of it is allowed, and then only (PER-1).
-func (s *session) answerCall(ctx context.Context, callID string) (waits bool, err error) {
+func (s *session) answerCall(ctx context.Context, callID string, asks []runner.Ask) (waits bool, err error) {
 	for {
-		d, err := s.judge(ctx, callID)
+		d, err := s.judge(ctx, callID, asks)
 		if err != nil || d.waits {
 			return d.waits, err
 		}
@@ -70,6 +98,7 @@ func (s *session) answerCall(ctx context.Context, callID string) (waits bool, er
 		if changed, err := s.t.RulesChanged(ctx, err); err != nil || !changed {
 			return false, err
 		}
+		clear(s.stood) // by the rules that there were
 	}
 }
 
@@ -83,18 +112,18 @@ type decision struct {
 	rules   int64
 }
 
-func (s *session) judge(ctx context.Context, callID string) (decision, error) {
+func (s *session) judge(ctx context.Context, callID string, asks []runner.Ask) (decision, error) {
 	var d decision
-	for _, a := range s.conn.p.Asks() {
-		if a.CallID != callID {
-			continue
-		}
+	c, err := s.t.WholeCall(ctx, callID) // once: it may be long
+	if err != nil {
+		return d, err
+	}
+	for _, a := range asks {
 		var asked askedOf
 		if err := json.Unmarshal([]byte(a.Request), &asked); err != nil {
 			return d, fmt.Errorf("read what the agent asked: %w", err)
 		}
 		d.asks, d.asked = append(d.asks, a), append(d.asked, asked)
-		c := s.t.CallByID(callID)
 		if c == nil { // of a turn that has ended
 			d.refused = true
 			continue
@@ -137,31 +166,39 @@ func (s *session) decided(ctx context.Context, callID string, d decision) error 
 		}
 		out.Frames, out.Answered = append(out.Frames, frame), append(out.Answered, a.N)
 	}
+	first := s.conn.next()
 	if err := s.conn.say(ctx, out); err != nil {
 		return err
 	}
-	for _, c := range s.tools {
-		if c.id == callID {
-			c.runs = !d.refused
-		}
+	if !d.refused {
+		s.allowed[callID] = first
+	}
+	if c := s.ours[callID]; c != nil && !d.refused {
+		c.runs = true
 	}
 	return nil
 }
 
 // reply is the frame that answers a request: the option of that kind, and never one
-// that the agent would remember. If it offers none, the request is cancelled.
+// that the agent would remember. If it offers none, or several, which may mean different
+// things, the request is cancelled.
 func reply(asked askedOf, kind string) ([]byte, error) {
-	for _, o := range asked.Options {
-		if o.Kind == kind {
-			return wire.Result(asked.ID, wire.Selected(o.OptionID))
-		}
+	if o, _, _ := ofKind(asked.Options, kind); o != nil {
+		return wire.Result(asked.ID, wire.Selected(o.OptionID))
 	}
 	return wire.Result(asked.ID, wire.Cancelled())
 }
 
-// refuseAll answers all that is open as cancelled.
+// refuseAll answers all that is open as cancelled, and so nobody is asked about it any
+// more. What nobody was asked about yet is settled with that: that it was asked for is
+// known only as long as it has no answer.
 func (s *session) refuseAll(a runner.Commit) runner.Commit {
+	refused := map[string]bool{}
 	for _, ask := range s.conn.p.Asks() {
+		if !refused[ask.CallID] {
+			refused[ask.CallID] = true
+			a.Drafts = append(a.Drafts, s.notRun(ask.CallID)...)
+		}
 		var asked askedOf
 		if json.Unmarshal([]byte(ask.Request), &asked) != nil {
 			continue
@@ -174,108 +211,220 @@ func (s *session) refuseAll(a runner.Commit) runner.Commit {
 	return a
 }
 
+// notRun gives up what people are asked about a call that is not let run.
+func (s *session) notRun(id string) []journal.Draft {
+	var drafts []journal.Draft
+	for _, r := range s.t.Requests(id) {
+		drafts = append(drafts, runner.Seen(&journal.PermissionCancelled{ID: r, Reason: s.cancels}))
+	}
+	if c := s.t.CallByID(id); c != nil && (c.Unasked() || c.LetItself()) {
+		drafts = append(drafts, runner.Seen(&journal.CallSettled{CallID: id, State: journal.CallCancelled, Reason: "stopped before it was let run", OutputBytes: c.OutputBytes}))
+	}
+	return drafts
+}
+
 // wish is what a tool call would do, as rules and people see it: what was asked,
 // and what the call was called since. All of it is judged, whatever kind the agent
 // says that it is.
 func (s *session) wish(asked told, c *journal.Call) runner.Wish {
 	w := s.wishOf(asked)
 	var now told
-	if json.Unmarshal(c.Input, &now) == nil && !same(now, asked) {
+	if !journal.ReadInput(c.Input, &now) { // what it is besides nobody can tell
+		w.Whole = false
+		w.Resources = append(w.Resources, policy.Resource{Permission: w.Permission, Value: "what it was said to be, which can’t be read any more", AlwaysAsk: true, Why: "its input is missing from the journal"})
+	} else if !same(now, asked) {
 		later := s.wishOf(now)
 		w.Resources = append(w.Resources, later.Resources...)
-		w.Shown, w.Diff = later.Shown, later.Diff
+		w.Shown, w.Diff, w.Seen, w.Directory, w.Whole = later.Shown, later.Diff, later.Seen, later.Directory, false
 	}
-	w.Resources = each(w.Resources)
+	if c.Later != nil {
+		w.Whole = false
+		w.Resources = append(w.Resources, s.saidSince(c, w.Permission)...)
+	}
+	w.Resources = each(unseen(w.Resources))
 	return w
+}
+
+// saidSince is what a call would do that was let run, and is asked for once more, by what its
+// agent says of it besides: whatever the rules allow, a person is asked.
+func (s *session) saidSince(c *journal.Call, permission string) []policy.Resource {
+	const why = "its agent has said something else of it since it was let run"
+	var now told
+	if !journal.ReadInput(c.Later, &now) {
+		return []policy.Resource{{Permission: permission, Value: "what its agent said of it since, which can’t be read any more", AlwaysAsk: true, Why: why}}
+	}
+	w := s.wishOf(now)
+	out := w.Resources
+	if len(out) == 0 {
+		out = []policy.Resource{{Permission: w.Permission, Value: journal.Cut(w.Shown, mostTitle)}}
+	}
+	for i := range out {
+		out[i].AlwaysAsk, out[i].Why = true, why
+	}
+	return out
 }
 
 // each leaves out what stands there before: a call names a file as its argument, in
-// its change, and as its place.
+// its change, and as its place. What is too much to be shown is one.
 func each(all []policy.Resource) []policy.Resource {
 	var out []policy.Resource
+	seen := map[policy.Resource]bool{}
 	for _, r := range all {
-		if !slices.Contains(out, r) {
+		if !seen[r] {
+			seen[r] = true
 			out = append(out, r)
 		}
 	}
-	return out
+	return runner.Bounded(out)
 }
 
-// same reports whether two descriptions of a call say the same of what it does.
+// same reports whether two descriptions of a call say the same of what it does. They may
+// be long, and mostly are the very same.
 func same(a, b told) bool {
-	x, err1 := journal.Encode(a)
-	y, err2 := journal.Encode(b)
-	return err1 == nil && err2 == nil && string(x) == string(y)
+	if a.Title != b.Title || a.Kind != b.Kind || a.Name != b.Name || a.Text != b.Text || !slices.Equal(a.Paths, b.Paths) || !slices.EqualFunc(a.Diffs, b.Diffs, diff.same) {
+		return false
+	}
+	if bytes.Equal(a.Input, b.Input) {
+		return true
+	}
+	x, err1 := journal.Encode(a.Input) // however it is spaced
+	y, err2 := journal.Encode(b.Input)
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-func (s *session) wishOf(t told) runner.Wish {
-	ws := s.t.State().Workspace
-	w := runner.Wish{Permission: policy.PermissionMCP, Shown: t.Title}
+func (d diff) same(e diff) bool {
+	return d.Path == e.Path && d.New == e.New && (d.Old == nil) == (e.Old == nil) && (d.Old == nil || *d.Old == *e.Old)
+}
+
+func (s *session) wishOf(t told) runner.Wish { return t.wish(s.t.State().Workspace) }
+
+// wish is what a call with this description would do in a workspace.
+func (t told) wish(ws string) runner.Wish {
+	w := runner.Wish{Permission: policy.PermissionMCP, Shown: t.shown(), Whole: t.onlyCommand()}
+	w.Seen = t.see(ws)
+	w.Diff = t.changesOver(w.Seen, ws)
 	for _, d := range t.Diffs {
-		w.Diff += unified(d, ws)
-		w.Resources = append(w.Resources, runner.FileResource(policy.PermissionEdit, d.Path, ws))
+		w.Resources = append(w.Resources, fileOf(policy.PermissionEdit, d.Path, ws))
 	}
-	command, dir := t.member("command"), cmp.Or(t.member("workdir"), t.member("cwd"))
+	command := t.command()
+	t.wishToRun(&w, command, ws)
+	reads := t.Kind == "read" || t.Kind == "search"
+	files := policy.PermissionRead
 	switch {
-	case command != "":
-		w.Permission, w.Shown = policy.PermissionShell, command
-		if dir != "" && filepath.Clean(dir) != ws {
-			w.Shown = "cd " + quoted(dir) + " && " + command
-		}
-		w.Resources = append(w.Resources, runner.CommandResources(w.Shown, ws)...)
-	case t.Kind == "execute":
-		w.Permission = policy.PermissionShell
-		w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionShell, Value: journal.Cut(t.Title, 4000), Opaque: true})
-	}
-	switch t.Kind {
-	case "edit", "delete", "move":
-		w.Permission = policy.PermissionEdit
-		w.Resources = append(w.Resources, paths(t, ws, policy.PermissionEdit)...)
-	case "read", "search":
+	case slices.Contains([]string{"edit", "delete", "move"}, t.Kind) || t.writes():
+		w.Permission, files = policy.PermissionEdit, policy.PermissionEdit
+	case len(t.Diffs) > 0:
+		files = policy.PermissionEdit
+	case t.onlyReads():
 		w.Permission = policy.PermissionRead
-		w.Resources = append(w.Resources, paths(t, ws, policy.PermissionRead)...)
-	case "fetch":
+	case t.Kind == "fetch":
 		if u := t.member("url"); u != "" {
 			w.Permission = policy.PermissionWeb
-			w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionWeb, Value: host(u)})
-		}
-	default: // where it works: what lies in the workspace is judged by what is done there
-		for _, r := range paths(t, ws, policy.PermissionRead) {
-			if r.Permission == policy.PermissionExternal {
-				w.Resources = append(w.Resources, r)
-			}
+			w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionWeb, Value: journal.Cut(host(u), mostTitle)})
 		}
 	}
-	if len(w.Resources) == 0 { // nobody can tell what it would do
-		w.Resources = []policy.Resource{{Permission: w.Permission, Value: journal.Cut(t.Title, 4000), AlwaysAsk: true}}
+	in := t.look(ws, files, w.Permission)
+	if !in.places && t.searchesAll() {
+		in.place(ws)
+		in.places = true
 	}
+	for _, r := range in.files {
+		// Of what neither reads nor changes it is where it works: what lies in the workspace
+		// is judged by what is done there.
+		if reads || t.changesFiles() || r.Permission == policy.PermissionExternal {
+			w.Resources = append(w.Resources, r)
+		}
+	}
+	w.Resources = append(w.Resources, t.unexplained(w.Permission)...)
+	w.Resources = append(w.Resources, in.untold...)
+	w.Resources = append(w.Resources, t.untold(w, in.places, command)...)
+	w.Resources = runner.Folders(w.Resources, ws, t.Kind == "move")
 	return w
 }
 
+// untold is what a call is asked as, or denied, beside what is told of it: as itself, if
+// nobody can tell from that what it would do.
+func (t told) untold(w runner.Wish, places bool, command string) []policy.Resource {
+	asked := func(r policy.Resource) bool { return r.AlwaysAsk || r.Opaque }
+	files := t.Kind == "read" || t.Kind == "search" || t.changesFiles()
+	itself := policy.Resource{Permission: w.Permission, Value: journal.Cut(t.Title, mostTitle), AlwaysAsk: true, Why: cantTellWhat}
+	switch {
+	case command != "":
+		return nil
+	case w.Permission == policy.PermissionMCP:
+		return t.asTool(w, itself)
+	case places, len(t.Diffs) > 0, len(w.Resources) > 0 && !files, slices.ContainsFunc(w.Resources, asked):
+		return nil
+	}
+	return []policy.Resource{itself}
+}
+
+// asTool is what a tool of the agent's is judged as: where it works doesn't tell what it would
+// do. If that is judged, or asked, it is there for what rules say of such tools.
+func (t told) asTool(w runner.Wish, itself policy.Resource) []policy.Resource {
+	there := func(r policy.Resource) bool { return r.Permission == itself.Permission }
+	asked := func(r policy.Resource) bool {
+		return (r.AlwaysAsk || r.Opaque) && r.Permission != policy.PermissionExternal
+	}
+	switch {
+	case slices.ContainsFunc(w.Resources, there):
+		return nil
+	case len(t.Diffs) > 0, slices.ContainsFunc(w.Resources, asked):
+		itself.Neutral, itself.AlwaysAsk, itself.Why = true, false, ""
+	}
+	return []policy.Resource{itself}
+}
+
+// wishToRun takes what a call would run, and where.
+func (t told) wishToRun(w *runner.Wish, command, ws string) {
+	dirs, where := t.directories(ws, command != "")
+	w.Directory = strings.Join(dirs, " or ")
+	switch {
+	case command != "":
+		w.Permission, w.Shown = policy.PermissionShell, command
+		w.Resources = append(w.Resources, commandIn(dirs, command, ws)...)
+	case t.Kind == "execute":
+		w.Permission = policy.PermissionShell
+		w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionShell, Value: journal.Cut(t.shown(), mostTitle), Opaque: true, Why: "the agent doesn't say what command it would run"})
+	}
+	w.Resources = append(append(w.Resources, where...), t.likelyCommands(ws)...)
+}
+
+// shown says best what a call is that runs no command: its title, and what it shows
+// besides, such as a plan. Of one that runs something it is what its tool was given: the
+// title is only what the agent calls it.
+func (t told) shown() string {
+	if t.titleOnly() {
+		return string(t.Input)
+	}
+	if len(t.Diffs) > 0 {
+		return t.Title
+	}
+	return strings.TrimSpace(t.Title + "\n\n" + t.Text)
+}
+
+// Bounds of what is judged and shown of a call, in bytes.
+const (
+	mostTitle = 4000     // of a name that is a resource
+	mostDiff  = 64 << 10 // of its changes, more than is shown
+)
+
 // member is a text of the call's input under exactly this name: to take another
 // letter case for it would be to judge something else than what the agent runs.
-func (t told) member(name string) string {
-	var in map[string]json.RawMessage
-	text := ""
-	if json.Unmarshal(t.Input, &in) != nil || json.Unmarshal(in[name], &text) != nil {
-		return ""
-	}
-	return text
+func (t told) member(name string) string { return t.members(name)[0] }
+
+// members are the texts under some names.
+func (t told) members(names ...string) []string {
+	out := make([]string, len(names))
+	t.each(func(key string, v json.RawMessage) {
+		if i := slices.Index(names, key); i >= 0 {
+			out[i] = wire.Text(v)
+		}
+	})
+	return out
 }
 
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
-// paths are the files that a call names.
-func paths(t told, workspace, permission string) []policy.Resource {
-	var out []policy.Resource
-	list := append([]string{t.member("file_path"), t.member("filePath"), t.member("path")}, t.Paths...)
-	for _, p := range list {
-		if p != "" {
-			out = append(out, runner.FileResource(permission, p, workspace))
-		}
-	}
-	return out
-}
 
 func host(raw string) string {
 	u, err := url.Parse(raw)
@@ -283,49 +432,4 @@ func host(raw string) string {
 		return raw
 	}
 	return u.Host
-}
-
-// unified shows a change for people; nothing applies it.
-func unified(d diff, workspace string) string {
-	var b strings.Builder
-	name := relative(d.Path, workspace)
-	old := "/dev/null"
-	if d.Old != nil {
-		old = name
-	}
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", old, name)
-	var before []string
-	if d.Old != nil {
-		before = lines(*d.Old)
-	}
-	after := lines(d.New)
-	head := 0
-	for head < len(before) && head < len(after) && before[head] == after[head] {
-		head++
-	}
-	last := 0
-	for last < len(before)-head && last < len(after)-head && before[len(before)-1-last] == after[len(after)-1-last] {
-		last++
-	}
-	const around = 3
-	for _, l := range before[max(0, head-around):head] {
-		b.WriteString("  " + l + "\n")
-	}
-	for _, l := range before[head : len(before)-last] {
-		b.WriteString("- " + l + "\n")
-	}
-	for _, l := range after[head : len(after)-last] {
-		b.WriteString("+ " + l + "\n")
-	}
-	for _, l := range after[len(after)-last : len(after)-last+min(around, last)] {
-		b.WriteString("  " + l + "\n")
-	}
-	return b.String()
-}
-
-func lines(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }

@@ -3,9 +3,11 @@ package acp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"holdfast/journal"
 	"holdfast/runner/acp/wire"
 )
 
@@ -56,11 +58,18 @@ func (a *Agent) Probe(ctx context.Context, dir string, extra ...string) (Probe, 
 	}
 	late, cancel := context.WithTimeoutCause(ctx, a.o.OpenWithin, errLate)
 	defer cancel()
+	letGo, err := a.first.wait(late)
+	if err != nil {
+		return p, err
+	}
+	defer letGo()
 	one, err := a.look(ctx, dir, extra)
 	if err != nil {
 		return p, err
 	}
-	err = one.open(late, a, dir, &p)
+	if err = one.open(late, a, dir, &p); ctx.Err() == nil {
+		a.first.pass()
+	}
 	open := err == nil && p.Refused == nil
 	if open {
 		p.Idle = one.idle(late, dir, &p)
@@ -121,11 +130,11 @@ func (l *looked) initialize(ctx context.Context, a *Agent) (wire.InitializeResul
 		return wire.InitializeResult{}, 0, err
 	}
 	if m.Err != nil {
-		return wire.InitializeResult{}, 0, fmt.Errorf("it could not begin: %s", excerpt(words(m.Err)))
+		return wire.InitializeResult{}, 0, fmt.Errorf("it could not begin: %s", journal.Quote(words(m.Err), saidBytes))
 	}
 	out, err := wire.Decode[wire.InitializeResult](m.Result)
 	if err != nil {
-		return out, 0, fmt.Errorf("its first answer can't be read: %w", err)
+		return out, 0, fmt.Errorf("its first answer can't be read: %s", journal.Quote(err.Error(), saidBytes))
 	}
 	if out.ProtocolVersion != wire.ProtocolVersion {
 		return out, 0, fmt.Errorf("it speaks version %d of ACP; this server speaks %d", out.ProtocolVersion, wire.ProtocolVersion)
@@ -149,6 +158,9 @@ func (l *looked) open(ctx context.Context, a *Agent, dir string, p *Probe) (err 
 	r, err := wire.Decode[wire.NewSessionResult](m.Result)
 	if err != nil || r.SessionID == "" {
 		return fmt.Errorf("it opened a session and didn't say which")
+	}
+	if why := untold(r.SessionID); why != "" {
+		return errors.New("the id of its session " + why + ": it can't be told which session is meant")
 	}
 	p.SessionID, p.Session = r.SessionID, r.SessionState
 	return nil

@@ -86,8 +86,8 @@ read -r l; case $l in *session/list*) echo '{"jsonrpc":"2.0","id":3,"result":{"s
 read -r l || exit 0`)
 	text, list := report(t, a)
 	wants(
-		t, text, "ok start: fake 3.2, ACP 1", "ok session: opens a session", "no model was asked", "text, images, embedded files; Holdfast sends it text", "stdio, http;",
-		"ok modes: now Build; it offers Ask, Build", "ok option Model: now Two; it offers Two, Three", "ok option Fast: now true", "after the turn",
+		t, text, "ok start: “fake 3.2”, ACP 1", "ok session: opens a session", "no model was asked", "text, images, embedded files; Holdfast sends it text", "stdio, http;",
+		"ok modes: now “Build”; it offers “Ask”, “Build”", "ok option “Model”: now “Two”; it offers “Two”, “Three”", "ok option “Fast”: now “true”", "after the turn",
 		"has 20s", "Tried: told to stop while nothing ran, it still answers", "ok pause: goes on with a conversation in another process. Tried",
 		"ok restart of the server: interrupts nothing", "never sent again", "ok end: ends by itself", "had the agent delete it again", "judged by the session's rules",
 	)
@@ -119,17 +119,17 @@ echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
 			begins(`{"loadSession":true}`) + `read -r l; case $l in *session/load*) echo broken >&2; exit 4;; esac
 echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
 ` + idles + `read -r l`,
-			[]string{"warning pause: says that it goes on", "it did not: it has ended with exit code 4; it wrote: broken"},
+			[]string{"warning pause: says that it goes on", "it did not: it has ended with exit code 4; it wrote: “broken”"},
 		},
 		"a stop ends it":     {begins(`{}`) + opens + `read -r l; exit 7`, []string{"warning stop:", "did not answer any more: it has ended with exit code 7"}},
 		"it asks, and waits": {begins(`{}`) + opens + `echo '{"jsonrpc":"2.0","id":0,"method":"fs/read_text_file","params":{}}'; read -r l; read -r l; read -r l; case $l in *-32601*) ;; *) exit 5;; esac; echo '{"jsonrpc":"2.0","id":3,"result":{}}'; read -r l`, []string{"it still answers"}},
-		"it writes rubbish":  {`echo 'Welcome!'` + "\n" + begins(`{}`) + opens + idles + `read -r l`, []string{"warning output: it writes to its standard output what isn't ACP, which is passed over: Welcome!"}},
+		"it writes rubbish":  {`echo 'Welcome!'` + "\n" + begins(`{}`) + opens + idles + `read -r l`, []string{"warning output: it writes to its standard output what isn't ACP, which is passed over: “Welcome!”"}},
 		"it needs a sign-in": {
 			`read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"Log in","description":"Run fake login"}]}}'
 read -r l; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}'; read -r l`,
-			[]string{"wrong session: opens no session before it is signed in: Authentication required", "with --agent-env", "Log in (Run fake login)"},
+			[]string{"wrong session: opens no session before it is signed in: “Authentication required”", "with --agent-env", "“Log in” (“Run fake login”)"},
 		},
-		"it opens none": {begins(`{}`) + `read -r l; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"no disk"}}'; read -r l`, []string{"wrong session: opens no session: no disk"}},
+		"it opens none": {begins(`{}`) + `read -r l; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"no disk"}}'; read -r l`, []string{"wrong session: opens no session: “no disk”"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,19 +152,20 @@ func TestProbe_SaysWhatIsWrong(t *testing.T) {
 		as    []func(*acp.Options)
 		words []string
 	}{
-		"exits at once":        {`echo 'no key' >&2; exit 3`, nil, []string{"wrong start: it has ended with exit code 3; it wrote: no key", "try its command by hand: sh "}},
+		"exits at once":        {`echo 'no key' >&2; exit 3`, nil, []string{"wrong start: it has ended with exit code 3; it wrote: “no key”", "try its command by hand: sh "}},
 		"is killed":            {`kill -9 $$`, nil, []string{"wrong start: it was ended by SIGKILL"}},
-		"prints rubbish":       {`echo 'Usage: none'; exit 0`, nil, []string{"wrong start: it has ended with exit code 0; it wrote: Usage: none"}},
-		"hangs":                {`echo loading >&2; sleep 60`, []func(*acp.Options){soon}, []string{"wrong start: the agent did not answer in time; it wrote: loading"}},
+		"prints rubbish":       {`echo 'Usage: none'; exit 0`, nil, []string{"wrong start: it has ended with exit code 0; it wrote: “Usage: none”"}},
+		"hangs":                {`echo loading >&2; sleep 60`, []func(*acp.Options){soon}, []string{"wrong start: the agent did not answer in time; it wrote: “loading”"}},
 		"hangs and won't end":  {`trap '' TERM; while :; do sleep 60; done`, []func(*acp.Options){soon}, []string{"wrong start: the agent did not answer in time"}},
-		"hangs at its session": {begins(`{}`) + `sleep 60`, []func(*acp.Options){soon}, []string{"ok start: fake 3.2", "wrong session: the agent did not answer in time"}},
+		"hangs at its session": {begins(`{}`) + `sleep 60`, []func(*acp.Options){soon}, []string{"ok start: “fake 3.2”", "wrong session: the agent did not answer in time"}},
 		"another version":      {`read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":7}}'; read -r l`, nil, []string{"wrong start: it speaks version 7 of ACP; this server speaks 1", "install a version"}},
-		"refuses to begin":     {`read -r l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no disk"}}'; read -r l`, nil, []string{"wrong start: it could not begin: no disk"}},
+		"refuses to begin":     {`read -r l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no disk"}}'; read -r l`, nil, []string{"wrong start: it could not begin: “no disk”"}},
 		"begins with rubbish":  {`read -r l; echo '{"jsonrpc":"2.0","id":1,"result":[]}'; read -r l`, nil, []string{"wrong start: its first answer can't be read"}},
 		"opens no id":          {begins(`{}`) + `read -r l; echo '{"jsonrpc":"2.0","id":2,"result":{}}'; read -r l`, nil, []string{"wrong session:"}},
 		"a huge line":          {`head -c 20000000 /dev/zero | tr '\0' x; echo; sleep 60`, nil, []string{"wrong start: it wrote a line of more than 16 MB"}},
-		"floods":               {`yes`, nil, []string{"wrong start: it wrote more than 10000 lines that aren't ACP; it wrote: … y y"}},
+		"floods":               {`yes`, nil, []string{"wrong start: it wrote more than 10000 lines that aren't ACP; it wrote: “… y y"}},
 		"floods stderr":        {`yes >&2`, nil, []string{"wrong start: it wrote more than 64 MB"}},
+		"is a relative path":   {``, []func(*acp.Options){func(o *acp.Options) { o.Command = []string{"bin/agent", "acp"} }}, []string{"warning program: its program bin/agent is a relative path: it is looked for in the workspace of each session", "name its file by its whole path", "wrong start: "}},
 		"is missing":           {``, []func(*acp.Options){func(o *acp.Options) { o.Command = []string{"no-such-agent", "acp"} }}, []string{"wrong program: its program no-such-agent was not found on PATH", "--agent fake="}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestProbe_HugeAnswer(t *testing.T) {
 	t.Parallel()
 	text, _ := report(t, probed(t, `read -r l; printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"'; head -c 12000000 /dev/zero | tr '\0' x; echo '","version":"1"}}}'
 `+opens+idles+`read -r l`))
-	wants(t, text, "ok start: xxx", "ok session")
+	wants(t, text, "ok start: “xxx", "ok session")
 	if len(text) > 20_000 {
 		t.Errorf("%d bytes are told", len(text))
 	}
@@ -227,6 +228,9 @@ func TestAgent_Program(t *testing.T) {
 		t.Errorf("it is found as %q, %v", found, err)
 	}
 	wants(t, acp.New(acp.Options{Name: "a", Command: []string{dir}}).Unavailable(), "may not execute it")
+	if near := acp.New(acp.Options{Name: "a", Command: []string{"bin/agent"}}); !near.InWorkspace() || near.Unavailable() != "" || a.InWorkspace() {
+		t.Error("it isn't known which program is looked for in the workspaces")
+	}
 }
 
 // All that an agent started has ended when it was looked at, also what detached itself,

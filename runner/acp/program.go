@@ -16,8 +16,8 @@ import (
 // often. The error is a sentence for people: there is none, or it may not be executed.
 func (a *Agent) Program() (string, error) {
 	name := a.o.Command[0]
-	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		return name, nil // it is looked for in each session's workspace
+	if a.InWorkspace() {
+		return name, nil
 	}
 	file, err := tool.FindProgram(name, a.o.Env)
 	where := " on PATH"
@@ -26,12 +26,37 @@ func (a *Agent) Program() (string, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "", fmt.Errorf("its program %s was found%s, but this server may not execute it", excerpt(name), where)
+		return "", forbiddenError(fmt.Sprintf("its program %s was found%s, but this server may not execute it", excerpt(name), where))
 	case err != nil:
 		return "", fmt.Errorf("its program %s was not found%s", excerpt(name), where)
 	}
 	return file, nil
 }
+
+// forbiddenError says that a program is there, and may not be executed.
+type forbiddenError string
+
+func (e forbiddenError) Error() string { return string(e) }
+
+func (forbiddenError) Unwrap() error { return fs.ErrPermission }
+
+// DoExecutable says what can be done about a program that may not be executed.
+const DoExecutable = "make it executable for the user that the server runs as"
+
+// InWorkspace reports whether the program is a relative path: it is looked for in the
+// workspace of each session, and nobody knows before whether it is there.
+func (a *Agent) InWorkspace() bool {
+	name := a.o.Command[0]
+	return strings.Contains(name, "/") && !filepath.IsAbs(name)
+}
+
+// FoundInWorkspace says what is known of such a program.
+func FoundInWorkspace(name string) string {
+	return "its program " + excerpt(name) + " is a relative path: it is looked for in the workspace of each session, and whether it is there is known only then"
+}
+
+// DoInWorkspace says what can be done about it.
+const DoInWorkspace = "name its file by its whole path, or put its folder on PATH, unless every workspace has it"
 
 // Unavailable says why the agent can't be started just now, or "".
 func (a *Agent) Unavailable() string {

@@ -68,8 +68,11 @@ func (s *session) said(m wire.Message) (c wire.Chunk, text string, ok bool) {
 		return c, "", false
 	}
 	id, u := wire.ParseUpdate(m.Params)
+	if of, ok := u.(wire.CompactionChunk); ok {
+		u = wire.Chunk{Kind: "compaction", MessageID: of.CompactionID, Content: of.Content}
+	}
 	c, ok = u.(wire.Chunk)
-	if !ok || c.Kind == wire.UserMessage || id != s.t.State().AgentSession && id != "" {
+	if !ok || c.Kind == wire.UserMessage || !s.own(id) && id != "" {
 		return c, "", false
 	}
 	block, ok := c.Content.(wire.TextBlock)
@@ -100,7 +103,7 @@ func (s *session) cut(m wire.Message) {
 	if _, _, ok := s.said(m); ok {
 		return
 	}
-	if text := s.last.text[s.last.sent:]; s.t.Undecided(text) < len(text) {
+	if text := s.last.unsent(); s.t.Undecided(text) < len(text) {
 		s.complete()
 	}
 }

@@ -1,9 +1,10 @@
 package acp
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"path/filepath"
+	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/journal"
@@ -13,102 +14,192 @@ import (
 
 // toolCall is what the agent has told of one tool call.
 type toolCall struct {
-	id    string // of the call in the journal
-	told  told
-	sum   string // of told, as the journal has it
-	shown string // the text of its output that is in the journal, as far as it was heard here
-	rests string // the end of it that may be the start of a secret, and waits for its rest
-	bytes int64  // of its output in the journal
-	runs  bool   // it was dispatched
-	ended bool
-	reads bool // it is of class read
+	id     string    // of the call in the journal
+	n      int       // of the calls under one of the agent's ids, from 1
+	before *toolCall // the one before it under that id that was open then: see under
+	told   told
+	wrote  told   // as the journal has it
+	sum    string // of wrote
+	shown  string // the text of its output that is in the journal, as far as it was heard here
+	raw    bool   // shown is the tool's own result, in a form of its own
+	rests  string // the end of it that may be the start of a secret, and waits for its rest
+	bytes  int64  // of its output so far
+	kept   int64  // of them in the journal
+	lost   int64  // of them in its middle, which the journal counts
+	tail   string // the last of them, which aren't: see add
+	asked  bool   // it was asked for, as far as was heard here
+	runs   bool   // it was dispatched
+	begins bool   // its agent says that it runs, whatever was decided
+	ended  bool
+	after  afterwards // what was told of it since
+	said   bool       // that it has ended is the agent's own word
+	reads  bool       // it is of class read
+
+	unread bool // what it was told to be can't be read any more: nothing that is told now takes its place
 }
 
-// told is what a call is, for rules and people: the input of the call in the journal.
-type told struct {
-	Title string          `json:"title"`
-	Kind  string          `json:"kind"`
-	Name  string          `json:"name,omitempty"`
-	Paths []string        `json:"paths,omitempty"`
-	Diffs []diff          `json:"diffs,omitempty"`
-	Input json.RawMessage `json:"input,omitempty"`
-}
-
-type diff struct {
-	Path string  `json:"path"`
-	Old  *string `json:"old"` // nil: the file is new
-	New  string  `json:"new"`
-}
-
-// effect is the class of a call by its kind: what may change nothing is a read (CAL-2).
+// effect is the class of a call: an effect, unless all that was told of it is consistent
+// with its agent's word that it only looks at something (CAL-2).
 func effect(t told) journal.Effect {
-	switch t.Kind {
-	case "read", "search", "think":
-		if t.member("command") == "" && len(t.Diffs) == 0 {
-			return journal.EffectRead
-		}
+	if t.onlyReads() {
+		return journal.EffectRead
 	}
 	return journal.EffectEffect
 }
 
-// key names a call of an attempt. The agent's id is unique in a turn at most.
-func (s *session) key(toolCallID string) string { return s.t.Attempt() + "/" + toolCallID }
+// mostID is how many bytes of an agent's id of a call stand in its key; a longer one is
+// named by its digest, as nobody needs to read it.
+const mostID = 200
 
-// note looks ahead: what asks whether it may run doesn't run before, whatever else
-// the agent says of it.
-func (s *session) note(messages []wire.Message) {
-	for id := range s.asking {
-		delete(s.asking, id)
+// key names the nth call of an attempt under one id of the agent's. Some count their
+// calls anew in each answer of their model, so an id is unique while its call is open
+// at most.
+func (s *session) key(toolCallID string, n int) string {
+	name := toolCallID
+	if len(name) > mostID || strings.Contains(name, "#") || s.t.Masked(name) != name { // a number is told unmasked
+		name = "#" + journal.Hash(toolCallID)
 	}
-	for _, m := range messages {
-		if m.Method != wire.MethodRequestPermission {
-			continue
-		}
-		if p, err := wire.Decode[wire.PermissionParams](m.Params); err == nil {
-			s.asking[p.ToolCall.ToolCallID] = true
-		}
+	if n > 1 {
+		name += fmt.Sprintf("#%d", n)
 	}
+	return s.t.Attempt() + "/" + name
 }
 
-// known finds the call of an update, and proposes it if it is new. What the update
-// says of it is taken over.
-func (s *session) known(ctx context.Context, u *wire.ToolCall) (*toolCall, error) {
-	c := s.tools[u.ToolCallID]
-	if c == nil {
-		c = &toolCall{}
-		if was := s.t.CallByKey(s.key(u.ToolCallID)); was != nil { // of before a restart
-			if err := s.recall(ctx, c, was); err != nil {
-				return nil, err
-			}
-		}
-		s.tools[u.ToolCallID] = c
+// ends reports whether an update says that its call has ended.
+func ends(u *wire.ToolCall) bool {
+	return u.Status != nil && (*u.Status == "completed" || *u.Status == "failed")
+}
+
+// another reports whether an update, with which the call would be now, is about another
+// call under the id of one that has ended. What the agent says after its own word that the
+// first has ended is, unless that may be a late word on it. Of one that was refused here
+// agents have more to say: how it has failed, and often once more what it was.
+func (c *toolCall) another(u *wire.ToolCall, now told) bool {
+	if !c.ended {
+		return false
 	}
-	c.told.take(u)
+	opens := u.Kind == wire.NewToolCall
+	begins := u.Status != nil && (*u.Status == "pending" || *u.Status == "in_progress")
+	switch {
+	case opens && c.told.nothing(): // news of it came first: that is what it was
+		return false
+	case c.said && opens:
+		return true
+	case c.said && ends(u):
+		return !same(told{Input: c.told.Input}, told{Input: now.Input})
+	case c.said && begins, opens && (!ends(u) || *u.Status == "completed"):
+		was := c.told
+		was.Paths, was.Diffs, now.Paths, now.Diffs = nil, nil, nil, nil
+		was.Text, now.Text = "", ""
+		return !same(was, now)
+	}
+	return false
+}
+
+// which finds the call that an update is about, or another under the same id, and what that
+// is with it.
+func (s *session) which(ctx context.Context, u *wire.ToolCall, asks bool) (*toolCall, told, error) {
+	newest, err := s.find(ctx, u.ToolCallID)
+	switch {
+	case err != nil:
+		return nil, told{}, err
+	case asks:
+		return s.askedFor(ctx, newest, u)
+	}
+	c := s.meant(newest, u)
+	now := c.told.with(u)
+	if c.another(u, now) {
+		c, now = s.nextUnder(newest, u.ToolCallID), told{}.with(u)
+	}
+	if !s.runsWith(c, u) {
+		s.shown(c, u, &now, false)
+	}
+	return c, now, nil
+}
+
+// known finds the call of an update, and proposes it if it is new. What the update says of
+// it is taken over.
+func (s *session) known(ctx context.Context, u *wire.ToolCall, asks bool) (*toolCall, error) {
+	c, now, err := s.which(ctx, u, asks)
+	if err != nil {
+		return nil, err
+	}
+	silent := !tells(u) && same(now, c.told)
+	c.told = now
+	if c.id != "" && silent && (!c.unnamed() || !s.names(c, u)) { // what was told of it may be long, and isn't gone over for each word on how it goes
+		return c, nil
+	}
+	if c.unread && c.id != "" {
+		return c, nil
+	}
 	input, err := journal.Encode(c.told)
 	if err != nil {
 		return nil, err
 	}
-	sum := journal.Hash(string(input))
+	sum := journal.Hash(input)
+	if c.id != "" && len(input) > journal.MaxField && c.unnamed() && !asks && !s.names(c, u) {
+		return c, nil
+	}
 	switch {
 	case c.id == "":
 		s.complete()
 		c.id = runner.NewID("call")
+		s.ours[c.id] = c
 		attempt := s.t.Attempt()
 		s.proposed++
 		s.fact(&journal.CallProposed{
-			CallID: c.id, TurnID: s.t.ID(), Key: s.key(u.ToolCallID), Tool: toolName(c.told), Input: input, InputSHA256: sum,
+			CallID: c.id, TurnID: s.t.ID(), Key: s.key(u.ToolCallID, c.n), Tool: toolName(c.told), Input: input, InputSHA256: sum,
 			Effect: effect(c.told), AttemptID: &attempt,
 		})
 		c.reads = effect(c.told) == journal.EffectRead
 	case sum != c.sum && !c.ended:
 		d := &journal.CallDescribed{CallID: c.id, Input: input, InputSHA256: sum}
-		if c.reads && effect(c.told) != journal.EffectRead {
-			c.reads, d.Effect = false, journal.EffectEffect
+		differs := false
+		if !asks || s.letRun(c) { // else what is asked is what the call is
+			if d.Late, differs, err = s.late(ctx, c); err != nil {
+				return nil, err
+			}
 		}
-		s.fact(d)
+		d.Effect = s.reclass(c, d.Late)
+		if differs {
+			s.fact((*journal.CallContradicted)(d))
+		} else {
+			s.fact(d)
+		}
 	}
-	c.sum = sum
+	c.sum, c.wrote = sum, c.told
 	return c, nil
+}
+
+// reclass gives the class of a call that is described anew, if that is another: a stricter
+// one, or read, of one of which nothing was known yet and that hasn't begun.
+func (s *session) reclass(c *toolCall, late journal.Late) journal.Effect {
+	is := effect(c.told)
+	begun := c.runs || late != ""
+	if was := s.t.CallByID(c.id); was != nil {
+		begun = begun || was.State != journal.CallIsProposed
+	}
+	reads := is == journal.EffectRead
+	if reads == c.reads || reads && (begun || !c.wrote.blank()) {
+		return ""
+	}
+	c.reads = reads
+	return is
+}
+
+// unnamed reports whether the journal has all that was told of a call but what it is called.
+func (c *toolCall) unnamed() bool {
+	named := c.wrote
+	named.Title, named.Name = c.told.Title, c.told.Name
+	return (c.wrote.Title != c.told.Title || c.wrote.Name != c.told.Name) && same(named, c.told)
+}
+
+// names reports whether an update has a call of a long input be called otherwise in the
+// journal, too: its input is written with it, so that waits until it begins, or ends. While
+// a person reads what is asked nothing waits.
+func (s *session) names(c *toolCall, u *wire.ToolCall) bool {
+	begins := u.Status != nil && *u.Status == "in_progress" && !c.runs
+	return begins || ends(u) || s.asking || s.waits(c.id)
 }
 
 // recall takes over what the journal has of a call of before a restart.
@@ -117,13 +208,25 @@ func (s *session) recall(ctx context.Context, c *toolCall, was *journal.Call) er
 	if err != nil {
 		return err
 	}
-	c.bytes = total
+	if was, err = s.t.WholeCall(ctx, was.ID); err != nil {
+		return err
+	}
+	c.bytes, c.kept, c.lost = total, total-was.DroppedBytes, was.DroppedBytes
 	if c.shown = text; int64(len(text)) < total { // too long to compare: what comes is told anew
 		c.shown = text + "…"
 	}
 	c.id, c.sum, c.reads = was.ID, was.InputSHA256, was.Effect == journal.EffectRead
-	c.runs, c.ended = was.State == journal.CallIsDispatched, !was.Open()
-	_ = json.Unmarshal(was.Input, &c.told) // a long one stands elsewhere: it is told again
+	c.runs, c.ended = was.N > 0 && was.State != journal.CallIsProposed, !was.Open() || s.endedHere(was.ID)
+	s.ours[was.ID] = c
+	c.said = was.State == journal.CallSucceeded || was.State == journal.CallFailed
+	now := was.Input
+	if was.Later != nil {
+		now, c.sum = was.Later, journal.Hash([]byte(was.Later))
+	}
+	if c.unread = !journal.ReadInput(now, &c.told); c.unread {
+		c.told = told{}
+	}
+	c.wrote = c.told
 	return nil
 }
 
@@ -134,80 +237,104 @@ func toolName(t told) string {
 	return journal.Cut(t.Kind, 60)
 }
 
-// take adds what is new.
-func (t *told) take(u *wire.ToolCall) {
-	for from, to := range map[*string]*string{u.Title: &t.Title, u.ToolKind: &t.Kind, u.Name: &t.Name} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	if len(u.RawInput) > 0 && string(u.RawInput) != "{}" {
-		t.Input = u.RawInput
-	}
-	if u.Locations != nil {
-		t.Paths = nil
-		for _, l := range u.Locations {
-			t.Paths = append(t.Paths, l.Path)
-		}
-	}
-	var diffs []diff
-	for _, c := range u.Content {
-		if d, ok := c.(wire.Diff); ok {
-			diffs = append(diffs, diff{Path: d.Path, Old: d.OldText, New: d.NewText})
-		}
-	}
-	if diffs != nil {
-		t.Diffs = diffs
-	}
-}
+// nothing reports that it was never said what the call is.
+func (t told) nothing() bool { return same(t, told{}) }
 
 // tool makes facts of news about a tool call.
 func (s *session) tool(ctx context.Context, u wire.ToolCall) error {
 	if s.t.Attempt() == "" {
-		return nil // no turn of ours
+		s.outside(journal.OutsideTurn, "", u, u.Raw)
+		return nil
 	}
-	c, err := s.known(ctx, &u)
+	if u.Misread() {
+		s.opaque(u.Raw)
+	}
+	c, err := s.known(ctx, &u, false)
 	if err != nil {
 		return err
-	}
-	if was := s.t.CallByID(c.id); was != nil && !was.Open() && !c.ended { // refused, say: that is settled
-		c.ended = true
 	}
 	status := ""
 	if u.Status != nil {
 		status = *u.Status
 	}
 	if c.ended {
-		if status == "completed" { // although it wasn't to run, or had ended: its word stands in the journal
-			s.opaque(u.Raw)
-		}
-		return nil
+		c.said = c.said || ends(&u)
+		s.saidAfter(c, &u, status)
+	} else {
+		s.goes(c, &u, status)
 	}
-	ends := status == "completed" || status == "failed"
+	if ends(&u) { // one word for all that it has under that id
+		for b := s.tools[u.ToolCallID]; b != nil; b = b.before {
+			if !s.isOver(b) {
+				s.goes(b, &wire.ToolCall{Status: u.Status}, status)
+			}
+		}
+	}
+	return nil
+}
+
+// goes takes how a call goes, by its agent's word.
+func (s *session) goes(c *toolCall, u *wire.ToolCall, status string) {
+	ends := ends(u)
+	if status == "in_progress" && !s.asking {
+		c.begins = true
+	}
 	switch waits := s.waits(c.id); {
-	case c.runs || s.asking[u.ToolCallID]:
-	case waits && status == "completed": // it didn't wait for the answer
+	case c.runs || s.asking:
+	case waits && (status == "completed" || ends && c.begins): // it didn't wait for the answer
 		s.giveUpRequests(c.id, unheeded)
 		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded})
-	case !waits && (status == "completed" || status == "in_progress"):
+	case !waits && status == "in_progress":
 		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
-	case !waits && status == "failed" && s.t.CallByID(c.id) == nil: // it is first heard of now
-		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
+	case !waits && ends && s.unasked(c.id), !waits && status == "completed":
+		s.dispatch(c, journal.Unseen())
 	}
 	if c.runs {
-		s.output(c, text(u.Content), ends)
+		s.output(c, c.shows(u, ends))
+		if s.waits(c.id) {
+			s.showsHeld(c)
+		}
 	}
 	if ends {
 		s.settle(c, status)
 	}
-	return nil
+}
+
+// shown takes what a call that doesn't run shows. Beside something else that says what the
+// call is it is a remark: while somebody is asked, what is asked stays what it is.
+func (s *session) shown(c *toolCall, u *wire.ToolCall, now *told, asks bool) {
+	shows := s.t.Unended(text(u.Content))
+	switch {
+	case shows == "" || shows == now.Text:
+	case !asks && s.waits(c.id) && (len(now.Input) > 0 || len(now.Diffs) > 0):
+		s.opaque(u.Raw)
+	default:
+		now.Text = shows
+	}
+}
+
+// runsWith reports whether a call runs by what an update says of it, or did before: then
+// what it shows is its output.
+func (s *session) runsWith(c *toolCall, u *wire.ToolCall) bool {
+	completed := u.Status != nil && *u.Status == "completed"
+	switch {
+	case c.runs || c.ended || s.asking:
+		return c.runs || c.ended
+	case s.waits(c.id):
+		return completed
+	case completed || u.Status != nil && *u.Status == "in_progress":
+		return true
+	}
+	return ends(u) && s.unasked(c.id)
 }
 
 // unheeded is why a request is given up, and who let the call run.
 const unheeded = "the agent didn't wait for the answer"
 
-// giveUpRequests cancels what people are asked about a call, once.
+// giveUpRequests cancels what people are asked about a call, once: where the turn is
+// stopped because of that, whatever the agent makes of it.
 func (s *session) giveUpRequests(callID, why string) {
+	why = cmp.Or(s.cancels, why)
 	for _, r := range s.t.Requests(callID) {
 		if !s.given[r] {
 			s.given[r] = true
@@ -221,12 +348,17 @@ func (s *session) waits(callID string) bool {
 	if len(s.t.Requests(callID)) > 0 {
 		return true
 	}
-	for _, a := range append(s.conn.p.Asks(), s.asks...) {
-		if a.CallID == callID {
-			return true
-		}
+	return s.conn.p.AsksFor(callID) || slices.ContainsFunc(s.asks, func(a runner.Ask) bool { return a.CallID == callID })
+}
+
+// unasked reports that the agent has asked nobody for a call, and hasn't said that it
+// runs: it may have run all the same.
+func (s *session) unasked(callID string) bool {
+	if c := s.ours[callID]; c != nil && c.asked {
+		return false
 	}
-	return false
+	was := s.t.CallByID(callID)
+	return (was == nil || was.Unasked()) && !s.waits(callID)
 }
 
 func (s *session) dispatch(c *toolCall, by journal.AllowedBy) {
@@ -238,38 +370,6 @@ func (s *session) dispatch(c *toolCall, by journal.AllowedBy) {
 	s.fact(&journal.CallDispatched{CallID: c.id, N: n, AllowedBy: by})
 }
 
-// output adds what is new of a tool's output: agents tell the whole of it each time.
-// What may be the start of a secret at its end waits for its rest, or for the call's
-// end (JRN-8).
-func (s *session) output(c *toolCall, now string, ends bool) {
-	if now == "" && ends {
-		now = c.shown + s.t.Masked(c.rests)
-	} else if now != "" {
-		n := len(now)
-		if !ends {
-			n = s.t.Undecided(now)
-		}
-		now, c.rests = s.t.Masked(now[:n]), now[n:]
-	}
-	piece := ""
-	switch {
-	case now == "" || now == c.shown:
-	case c.shown != "" && strings.HasPrefix(now, c.shown):
-		piece = now[len(c.shown):]
-	case c.shown == "":
-		piece = now
-	default:
-		piece = "\n" + now
-	}
-	if now != "" {
-		c.shown = now
-	}
-	for _, p := range pieces(piece) {
-		s.fact(&journal.CallOutput{CallID: c.id, Stream: "stdout", Offset: c.bytes, Text: journal.T(p)})
-		c.bytes += int64(len(p))
-	}
-}
-
 // settle takes the agent's word on how a call ended. One that was cancelled is
 // cancelled, whatever the agent calls it; its word stands beside.
 func (s *session) settle(c *toolCall, status string) {
@@ -278,70 +378,94 @@ func (s *session) settle(c *toolCall, status string) {
 		state = journal.CallFailed
 	}
 	switch {
-	case s.cancels:
+	case s.cancels != "":
 		state, reason = journal.CallCancelled, "stopped; the agent says "+status
 	case !c.runs: // it asked, and was refused
 		state, reason = journal.CallCancelled, "it did not run"
 	}
-	c.ended = true
+	c.ended, c.said = true, true
+	s.addTail(c)
 	s.giveUpRequests(c.id, unheeded)
-	s.fact(&journal.CallSettled{CallID: c.id, State: state, Reason: reason, OutputBytes: c.bytes})
+	s.fact(&journal.CallSettled{CallID: c.id, State: state, Reason: reason, OutputBytes: c.bytes, DroppedBytes: c.lost})
 }
 
 // endCalls concludes what the agent says nothing more of, when its turn has ended.
 func (s *session) endCalls(cancelled bool) {
-	for _, c := range s.t.Calls(s.t.Attempt()) {
-		if !c.Open() || s.endedHere(c.ID) {
-			continue
+	s.addTails()
+	calls := s.t.Calls(s.t.Attempt())
+	output := s.amounts(calls)
+	for _, c := range calls {
+		if c.Open() && !s.endedHere(c.ID) {
+			s.endCall(c.ID, s.mayHaveRun(&c) && !cancelled, c.DispatchedAt, output[c.ID])
 		}
-		if c.State == journal.CallIsDispatched && c.Effect == journal.EffectEffect && !cancelled {
-			s.drafts = append(s.drafts, runner.Seen(&journal.CallUnknown{CallID: c.ID, Since: c.DispatchedAt, Evidence: []journal.Evidence{{Type: "agent", Text: "The agent ended its turn without saying how this ended."}}}))
-			continue
-		}
-		const why = "the agent's turn has ended"
-		s.giveUpRequests(c.ID, why)
-		s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: c.ID, State: journal.CallCancelled, Reason: why, OutputBytes: c.OutputBytes}))
 	}
+	for _, c := range s.heardNow() {
+		ran := !c.reads && (c.runs || !c.asked)
+		if ran && !c.runs {
+			s.dispatch(c, journal.Unseen())
+		}
+		s.endCall(c.id, ran && !cancelled, 0, amount{c.bytes, c.lost})
+		c.ended = true
+	}
+}
+
+// endCall concludes a call whose turn has ended: unknown, or cancelled.
+func (s *session) endCall(id string, unknown bool, since int64, output amount) {
+	const why = "the agent's turn has ended"
+	if unknown {
+		s.giveUpRequests(id, why)
+		s.drafts = append(s.drafts, runner.Seen(&journal.CallUnknown{CallID: id, Since: since, Evidence: []journal.Evidence{{Type: journal.EvidenceAgent, Text: "The agent ended its turn without saying how this ended."}}}))
+		return
+	}
+	s.giveUpRequests(id, why)
+	s.drafts = append(s.drafts, runner.Seen(&journal.CallSettled{CallID: id, State: journal.CallCancelled, Reason: why, OutputBytes: output.bytes, DroppedBytes: output.dropped}))
+}
+
+// heardNow gives the open calls of which the journal knows nothing yet, in the order of
+// their ids: they were heard of in the lines that are read just now.
+func (s *session) heardNow() []*toolCall {
+	var out []*toolCall
+	for _, c := range s.ours {
+		if !c.ended && s.t.CallByID(c.id) == nil {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *toolCall) int { return strings.Compare(a.id, b.id) })
+	return out
+}
+
+// mayHaveRun reports whether a call that is concluded may have had an effect. Of one that
+// nobody let run it notes that: it was never asked for, or its agent said that it runs
+// before the answer.
+func (s *session) mayHaveRun(c *journal.Call) bool {
+	by := journal.Unseen()
+	switch {
+	case c.Effect == journal.EffectRead:
+		return false
+	case s.began(c.ID):
+		return true
+	case s.ours[c.ID] != nil && s.ours[c.ID].begins:
+		by = journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded}
+	case !s.unasked(c.ID):
+		return false
+	}
+	s.giveUpRequests(c.ID, unheeded)
+	s.drafts = append(s.drafts, runner.Seen(&journal.CallDispatched{CallID: c.ID, N: c.N + 1, AllowedBy: by}))
+	return true
+}
+
+// began reports whether a call was let run, whatever its agent has asked of it since: it
+// may have run, and is never said not to have. One that its agent alone said to run, and
+// asks for, has not.
+func (s *session) began(callID string) bool {
+	c, was := s.ours[callID], s.t.CallByID(callID)
+	if was != nil && was.LetItself() && (c == nil || c.bytes == 0) && (was.State == journal.CallIsWaiting || s.waits(callID)) {
+		return false
+	}
+	return c != nil && c.runs || was != nil && was.Began()
 }
 
 func (s *session) endedHere(callID string) bool {
-	for _, c := range s.tools {
-		if c.id == callID {
-			return c.ended
-		}
-	}
-	return false
-}
-
-// text is what a tool shows.
-func text(content []wire.ToolContent) string {
-	var b strings.Builder
-	for _, c := range content {
-		block, ok := c.(wire.ToolBlock)
-		if !ok {
-			continue
-		}
-		if t, ok := block.Content.(wire.TextBlock); ok {
-			b.WriteString(unfenced(t.Text))
-		}
-	}
-	return b.String()
-}
-
-// unfenced is a command's output without the Markdown in which some agents send it.
-func unfenced(text string) string {
-	inner, fenced := strings.CutPrefix(text, "```console\n")
-	inner, closed := strings.CutSuffix(inner, "\n```")
-	if !fenced || !closed {
-		return text
-	}
-	return inner + "\n"
-}
-
-// relative is a path as rules have it: below the workspace without it.
-func relative(path, workspace string) string {
-	if rel, err := filepath.Rel(workspace, path); err == nil && filepath.IsAbs(path) {
-		return rel
-	}
-	return path
+	c := s.ours[callID]
+	return c != nil && c.ended
 }

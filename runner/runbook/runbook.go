@@ -106,9 +106,9 @@ func sentence(err error) string { return strings.TrimRight(err.Error(), ".") + "
 // chain, and would fail each *continue* anew.
 func arrange(t *runner.Turn, read reading) (*mission, error) {
 	m := &mission{t: t}
-	var opened int64 // where the prompt that opened the chain was promoted
+	var opened int64 // where the prompt that opened the chain was promoted, unless it is one of several steers
 	for i, p := range t.Prompts() {
-		if i == 0 {
+		if i == 0 && p.Delivery != journal.Steer {
 			opened = p.Seq
 		}
 		blocks, err := read.blocks(p)
@@ -309,6 +309,9 @@ func (m *mission) mark(at int, state journal.PlanState) {
 		item := journal.PlanItem{Key: b.Key, Title: b.Name, State: planState(m.calls[i])}
 		if i == at {
 			item.State = state
+		}
+		if c := m.calls[i]; item.State == journal.PlanUnknown && c.Resolution != nil {
+			item.Found = c.Resolution.Outcome
 		}
 		plan = append(plan, item)
 	}

@@ -274,7 +274,7 @@ func (c *Child) say(o order) (answer, error) {
 		return got, err
 	}
 	if got.Error != "" {
-		return got, &refusal{words: got.Error}
+		return got, &refusal{got.Error, got.Ended, got.Full}
 	}
 	return got, nil
 }

@@ -98,12 +98,15 @@ func (r *Root) dial(ctx context.Context, id ID) (net.Conn, error) {
 type refusal struct {
 	words string
 	ended bool
+	full  bool
 }
 
 func (r *refusal) Error() string { return r.words }
 
-// Is tells ErrEnded, which a shim says as long as it is there itself.
-func (r *refusal) Is(target error) bool { return r.ended && target == ErrEnded }
+// Is tells ErrEnded, which a shim says as long as it is there itself, and ErrFull.
+func (r *refusal) Is(target error) bool {
+	return r.ended && target == ErrEnded || r.full && target == ErrFull
+}
 
 // ask makes one request on a connection of its own, body following it, and takes
 // the answer. The connection is the caller's to close if it isn't nil.
@@ -129,7 +132,7 @@ func (r *Root) ask(ctx context.Context, id ID, req request, body []byte) (net.Co
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err == nil && got.Error != "":
-		err = &refusal{got.Error, got.Ended}
+		err = &refusal{got.Error, got.Ended, got.Full}
 	}
 	return conn, got, err
 }
@@ -172,6 +175,13 @@ const endPatience = 10 * time.Second
 // ErrEnded says that a command has ended, and so can't do what was asked of it.
 var ErrEnded = errors.New("the command has ended")
 
+// ErrFull says that what a command was to be told finds no room on the disk: nothing of it
+// was told. It may be tried again.
+var ErrFull = errors.New("the disk is full")
+
+// NoRoom reports whether an error says that the disk is full, on this side or its shim's.
+func NoRoom(err error) bool { return errors.Is(err, ErrFull) || noSpace(err) }
+
 // End asks for the command's end: TERM to all of it, grace (0: Spec.Grace), KILL.
 // It returns when the shim has taken that; Follow tells the end. Of several, the
 // first counts. One that has ended already is no error. A command that waits at
@@ -191,6 +201,13 @@ func (c *Child) EndStrays(ctx context.Context, frame int64, grace time.Duration)
 	defer cancel()
 	_, _, err := c.call(ctx, request{Op: opStrays, N: frame, Grace: grace}, nil)
 	return wrap(err, "end what %s has left behind", c.id)
+}
+
+// Read tells the shim that the spool was read up to an offset (see Spec.MaxUnread). To
+// one that has ended, or of an older build, it says nothing.
+func (c *Child) Read(ctx context.Context, upTo int64) error {
+	_, _, err := c.call(ctx, request{Op: opRead, N: upTo}, nil)
+	return wrap(err, "tell the shim of %s what was read", c.id)
 }
 
 // Status asks how the command is doing. ErrEnded: it has ended, Follow tells how.
@@ -226,6 +243,18 @@ func (c *Child) Write(ctx context.Context, n int64, data []byte) error {
 // CloseStdin ends the command's stdin, as frame n. See Write.
 func (c *Child) CloseStdin(ctx context.Context, n int64) error {
 	return c.stdin(ctx, request{Op: opStdin, N: n, EOF: true}, nil)
+}
+
+// Shut waits until the command is found to have closed its stdin, and gives the first
+// frame that it didn't take whole: it surely hasn't read that, nor any after it. 0:
+// nobody can tell, since it has ended, or its shim is of an older build.
+func (c *Child) Shut(ctx context.Context) (int64, error) {
+	got, ended, err := c.call(ctx, request{Op: opShut}, nil)
+	var old *refusal
+	if ended || errors.As(err, &old) {
+		return 0, nil
+	}
+	return got.Shut, wrap(err, "learn whether %s reads on", c.id)
 }
 
 func (c *Child) stdin(ctx context.Context, req request, data []byte) error {

@@ -63,6 +63,8 @@
 //     Any other failure to spool ends the command, its reason is "output_failed".
 //   - A service manager sends TERM to all of the service: the shim ends its command
 //     in order, its reason is "terminated". HUP, INT and QUIT it bears.
+//   - Nobody reads what is printed: up to Spec.MaxUnread it is spooled, then it waits in its
+//     pipe, and the command with it. End goes on.
 //   - A client that doesn't read, or leaves in the middle, holds up only itself. A
 //     command that doesn't read its stdin holds up nothing.
 //

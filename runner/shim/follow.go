@@ -50,12 +50,18 @@ func (c *Child) Follow(ctx context.Context, from int64, deliver func(pieces []to
 	}
 }
 
+// Await is Follow for who doesn't want what the command prints: it reads none of it, so
+// it takes no longer however much there is.
+func (c *Child) Await(ctx context.Context) (Exit, error) {
+	return c.Follow(ctx, 0, nil)
+}
+
 // follower is one Follow.
 type follower struct {
 	r       *Root
 	id      ID
 	at      int64
-	deliver func([]tool.Piece, int64) error
+	deliver func([]tool.Piece, int64) error // nil: nothing is read
 	spool   *spoolReader
 	conn    net.Conn // tells that the spool has grown; nil: ask for one
 	stop    func() bool
@@ -82,13 +88,15 @@ func (f *follower) look(ctx context.Context) (*Exit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", f.id, err)
 	}
-	if err := f.read(ctx); err != nil {
-		return nil, err
+	if f.deliver != nil {
+		if err := f.read(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if exit == nil && !found.Running {
 		return nil, fmt.Errorf("follow %s: %w", f.id, ErrLost)
 	}
-	if exit != nil && f.at < exit.Spool {
+	if exit != nil && f.deliver != nil && f.at < exit.Spool {
 		// The host went down, and its disk didn't keep what it had said it would.
 		exit.Error = joinWords(exit.Error, fmt.Sprintf("its output can't be read from byte %d on of %d in the spool", f.at, exit.Spool))
 	}

@@ -314,3 +314,67 @@ func room(t *testing.T, path string) int64 {
 	}
 	return st.Blocks * 512
 }
+
+// unread is a command that prints without end, of which 256 KB may be unread.
+func unread(t *testing.T) (r *Root, c *Child) {
+	t.Helper()
+	r = mustRoot(t)
+	spec := specOf(t, "yes a line of some length")
+	spec.MaxUnread, spec.MaxOutput = 256<<10, 1<<50
+	c = mustStart(t, r, spec)
+	for r.spoolSize(t, c.ID()) < spec.MaxUnread { // it is as fast as a disk
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, c
+}
+
+// What nobody reads fills no disk: the command waits on its pipe. It can be ended all the
+// same, and its end is awaited by who reads nothing.
+//
+// proves COO-7
+func TestFollow_UnreadOutputWaits(t *testing.T) {
+	t.Parallel()
+	_, c := unread(t)
+	for range 500 { // time enough for it to print much more
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.End("the test ends it", 0); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := c.Await(t.Context())
+	if err != nil || exit.Reason != "the test ends it" || exit.Spool > 1<<20 {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}
+
+// It goes on as it is read.
+//
+// proves COO-7
+func TestFollow_ReadOutputGoesOn(t *testing.T) {
+	t.Parallel()
+	_, c := unread(t)
+	enough := errors.New("that much is read")
+	_, err := c.Follow(t.Context(), 0, func(_ []tool.Piece, next int64) error {
+		if next > 4<<20 {
+			return enough
+		}
+		return c.Read(t.Context(), next)
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}
+
+func (r *Root) spoolSize(t *testing.T, id ID) int64 {
+	t.Helper()
+	info, err := os.Stat(r.path(id, spoolName))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	return info.Size()
+}

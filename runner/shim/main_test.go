@@ -19,7 +19,7 @@ import (
 )
 
 // patience fails a test that waits in vain; nothing waits for it to pass.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "shim" {

@@ -37,6 +37,8 @@ type process struct {
 	clients   int   // connections, and the server that it was born of
 	orphan    *time.Timer
 	followers map[chan struct{}]bool
+	read      int64         // of the spool, as servers say
+	more      chan struct{} // closed when that grows; nil: nobody waits for it
 }
 
 // shortCommand is how long a command runs for which it isn't worth while to make
@@ -60,14 +62,14 @@ func (p *process) live() Exit {
 	}
 	p.spec = first.Spec.spec()
 	if err := p.prepare(); err != nil {
-		p.say(answer{Error: err.Error()})
+		p.say(words(err))
 		return p.unstarted(err)
 	}
 	defer p.cmd.Abandon() // does nothing once it has run
 	facts := p.cmd.Process()
 	p.say(answer{Process: &facts})
 	if err := p.await(lines); err != nil {
-		p.say(answer{Error: err.Error()})
+		p.say(words(err))
 		return p.unstarted(err)
 	}
 	return p.run()
@@ -190,6 +192,7 @@ func (p *process) run() Exit {
 }
 
 func (p *process) output(pieces []tool.Piece) error {
+	p.awaitReader()
 	if err := p.spool.write(pieces); err != nil {
 		return err
 	}
@@ -202,6 +205,42 @@ func (p *process) output(pieces []tool.Piece) error {
 		}
 	}
 	return nil
+}
+
+// awaitReader waits until not too much is unread, or the command is to end: its pipe
+// holds little more.
+func (p *process) awaitReader() {
+	for p.spec.MaxUnread > 0 {
+		p.mu.Lock()
+		if p.spool.end.Load()-p.read < p.spec.MaxUnread {
+			p.mu.Unlock()
+			return
+		}
+		if p.more == nil {
+			p.more = make(chan struct{})
+		}
+		more := p.more
+		p.mu.Unlock()
+		select {
+		case <-more:
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// readTo notes that a server has read the spool up to an offset.
+func (p *process) readTo(offset int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if offset <= p.read {
+		return
+	}
+	p.read = offset
+	if p.more != nil {
+		close(p.more)
+		p.more = nil
+	}
 }
 
 // end has the command end, once: the first reason counts.

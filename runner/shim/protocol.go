@@ -11,6 +11,10 @@ type Spec struct {
 	tool.Spec               // Output and its Stdin are ignored
 	Stdin     bool          // the child reads what Write is given; else /dev/null
 	Orphan    time.Duration // how long it may run without a server; 0: 24 h
+
+	// MaxUnread is how much of the spool may lie behind what Child.Read was told, in bytes:
+	// then output waits in its pipe, and the command with it, unless it is to end. 0: any.
+	MaxUnread int64
 }
 
 const defaultOrphan = 24 * time.Hour
@@ -35,9 +39,11 @@ type order struct {
 type answer struct {
 	Error   string        `json:"error,omitempty"`
 	Ended   bool          `json:"ended,omitempty"` // with Error: it is ErrEnded
+	Full    bool          `json:"full,omitempty"`  // with Error: it is ErrFull
 	Process *tool.Process `json:"process,omitempty"`
 	Gone    bool          `json:"gone,omitempty"`
 	Status  *Status       `json:"status,omitempty"`
+	Shut    int64         `json:"shut,omitempty"` // to opShut: the first frame that the command didn't take whole
 }
 
 // wireSpec is a Spec in which nothing has to be text: a variable of the
@@ -53,22 +59,24 @@ type wireSpec struct {
 	Grace     time.Duration `json:"grace"`
 	MaxOutput int64         `json:"max_output"`
 	Secrets   [][]byte      `json:"secrets"`
+	JSON      bool          `json:"json,omitempty"`
 	Vital     bool          `json:"vital,omitempty"`
 	Stdin     bool          `json:"stdin"`
 	Orphan    time.Duration `json:"orphan"`
+	MaxUnread int64         `json:"max_unread,omitempty"`
 }
 
 func (s Spec) wire() *wireSpec {
 	return &wireSpec{
 		CallID: s.CallID, N: s.N, Interp: allBytes(s.Interp), Script: []byte(s.Script), Dir: []byte(s.Dir), Env: allBytes(s.Env),
-		Timeout: s.Timeout, Grace: s.Grace, MaxOutput: s.MaxOutput, Secrets: allBytes(s.Secrets), Vital: s.Vital, Stdin: s.Stdin, Orphan: s.Orphan,
+		Timeout: s.Timeout, Grace: s.Grace, MaxOutput: s.MaxOutput, Secrets: allBytes(s.Secrets), JSON: s.JSON, Vital: s.Vital, Stdin: s.Stdin, Orphan: s.Orphan, MaxUnread: s.MaxUnread,
 	}
 }
 
 func (w *wireSpec) spec() Spec {
-	return Spec{Stdin: w.Stdin, Orphan: w.Orphan, Spec: tool.Spec{
+	return Spec{Stdin: w.Stdin, Orphan: w.Orphan, MaxUnread: w.MaxUnread, Spec: tool.Spec{
 		CallID: w.CallID, N: w.N, Interp: allStrings(w.Interp), Script: string(w.Script), Dir: string(w.Dir), Env: allStrings(w.Env),
-		Timeout: w.Timeout, Grace: w.Grace, MaxOutput: w.MaxOutput, Secrets: allStrings(w.Secrets), Vital: w.Vital,
+		Timeout: w.Timeout, Grace: w.Grace, MaxOutput: w.MaxOutput, Secrets: allStrings(w.Secrets), JSON: w.JSON, Vital: w.Vital,
 	}}
 }
 
@@ -90,7 +98,7 @@ func allStrings(list [][]byte) []string {
 
 // What is asked of a shim on its socket: one request a connection. The answer is
 // one line, and the shim closes; but opAttach and opFollow stay open until the
-// client leaves.
+// client leaves. A shim may be older than who asks it: what it doesn't know it refuses.
 const (
 	opAttach = "attach" // answered with the process; then nothing
 	opFollow = "follow" // no answer but a line break each time that the spool has grown
@@ -98,6 +106,8 @@ const (
 	opEnd    = "end"
 	opStdin  = "stdin" // Length bytes follow the line
 	opStrays = "strays"
+	opRead   = "read" // the spool was, up to N
+	opShut   = "shut" // answered when the command is found to have closed its stdin
 )
 
 // request is a client's line.
@@ -105,7 +115,7 @@ type request struct {
 	Op     string        `json:"op"`
 	Reason string        `json:"reason,omitempty"` // of opEnd
 	Grace  time.Duration `json:"grace,omitempty"`
-	N      int64         `json:"n,omitempty"` // of opStdin; of opStrays: those since that frame
+	N      int64         `json:"n,omitempty"` // of opStdin; of opStrays: those since that frame; of opRead
 	Length int64         `json:"length,omitempty"`
 	EOF    bool          `json:"eof,omitempty"`
 }

@@ -62,12 +62,17 @@ func (p *process) receive(conn *net.UnixConn) {
 	case opEnd:
 		p.end(req.Reason, req.Grace)
 		reply(conn, answer{})
+	case opRead:
+		p.readTo(req.N)
+		reply(conn, answer{})
 	case opStrays:
 		reply(conn, words(p.endStrays(req.N, req.Grace)))
 	case opStdin:
 		reply(conn, words(p.feed(req, in)))
 		// A client whose frame isn't wanted may still be writing it, and is to read why.
 		_, _ = io.Copy(io.Discard, in)
+	case opShut:
+		p.tellShut(conn)
 	default:
 		reply(conn, answer{Error: fmt.Sprintf("this shim doesn't know the request %q", req.Op)})
 	}
@@ -97,7 +102,7 @@ func words(err error) answer {
 	if err == nil {
 		return answer{}
 	}
-	return answer{Error: err.Error(), Ended: errors.Is(err, ErrEnded)}
+	return answer{Error: err.Error(), Ended: errors.Is(err, ErrEnded), Full: noSpace(err)}
 }
 
 // tell says each time that the spool has grown, until the client leaves. One that
@@ -133,6 +138,30 @@ func (p *process) tell(conn net.Conn) {
 	}
 }
 
+// tellShut answers when the command didn't take a frame, or not at all.
+func (p *process) tellShut(conn net.Conn) {
+	if p.stdin == nil {
+		reply(conn, answer{Error: errNoStdin.Error()})
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	select {
+	case <-p.stdin.shut:
+		_ = conn.SetWriteDeadline(time.Now().Add(requestPatience))
+		reply(conn, answer{Shut: p.stdin.shutAt.Load()})
+	case <-left:
+	}
+	_ = conn.Close()
+	<-left
+}
+
+var errNoStdin = errors.New("the command reads no stdin")
+
 func (p *process) status() *Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +185,7 @@ const (
 // endStrays ends what the command has left behind since it was given a frame.
 func (p *process) endStrays(n int64, grace time.Duration) error {
 	if p.stdin == nil {
-		return errors.New("the command reads no stdin")
+		return errNoStdin
 	}
 	since, err := p.stdin.takenAt(n)
 	if err != nil {
@@ -183,7 +212,7 @@ func (p *process) endStrays(n int64, grace time.Duration) error {
 
 func (p *process) feed(req request, body io.Reader) error {
 	if p.stdin == nil {
-		return errors.New("the command reads no stdin")
+		return errNoStdin
 	}
 	return p.stdin.take(req.N, req.Length, req.EOF, body)
 }

@@ -30,6 +30,9 @@ type stdinLog struct {
 	end  atomic.Int64  // length of what is logged
 	more chan struct{} // something was logged
 
+	shutAt atomic.Int64  // the frame that it didn't take whole, since it has closed its stdin
+	shut   chan struct{} // closed with that
+
 	ended  atomic.Bool // the command has
 	mu     sync.Mutex  // one frame at a time
 	closed bool        // its end was logged
@@ -46,7 +49,7 @@ func openStdin(folder *os.File) (*stdinLog, *os.File, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	return &stdinLog{file: file, pipe: w, more: make(chan struct{}, 1)}, r, nil
+	return &stdinLog{file: file, pipe: w, more: make(chan struct{}, 1), shut: make(chan struct{})}, r, nil
 }
 
 // take logs frame n, length bytes of body; nil if it is on the disk, now or before.
@@ -130,7 +133,11 @@ func (s *stdinLog) forward() {
 		}
 		length := int64(binary.BigEndian.Uint32(header[12:]))
 		if _, err := io.Copy(s.pipe, io.NewSectionReader(s.file, at+stdinHeader, length)); err != nil {
-			return // it has closed its stdin, or ended
+			if errors.Is(err, unix.EPIPE) { // it has closed its stdin, or ended
+				s.shutAt.Store(int64(binary.BigEndian.Uint64(header[:])))
+				close(s.shut)
+			}
+			return
 		}
 		Crash("shim.stdin_forwarded")
 		at += stdinHeader + length

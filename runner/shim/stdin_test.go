@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -171,5 +172,45 @@ func TestWrite_ToWhoHasNone(t *testing.T) {
 	await(t, null, "its stdin")
 	if err := c.Write(t.Context(), 4, make([]byte, MaxFrame+1)); err == nil || !strings.Contains(err.Error(), "cut it") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A command that has closed its stdin is told of with the first frame that it didn't
+// take, to who asks before and after; one that reads isn't.
+//
+// proves COO-7 CAL-7
+func TestShut_TellsTheFirstFrameThatWasNotTaken(t *testing.T) {
+	t.Parallel()
+	r, s := mustRoot(t), specOf(t, "read -r l; exec 0<&-; echo shut; sleep 1000")
+	s.Stdin = true
+	c := mustStart(t, r, s)
+	k := newKept()
+	shut := k.until("shut\n")
+	follow(t.Context(), c, 0, k)
+	told := make(chan int64, 1)
+	go func() {
+		n, err := c.Shut(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		told <- n
+	}()
+	mustWrite(t, c, 1, "one\n")
+	await(t, shut, "it has closed its stdin")
+	mustWrite(t, c, 2, "two\n")
+	mustWrite(t, c, 3, "three\n")
+	for _, n := range []func() int64{func() int64 { return <-told }, func() int64 { n, _ := mustAttach(t, r, c.ID()).Shut(t.Context()); return n }} {
+		if got := n(); got != 2 {
+			t.Errorf("it was frame %d, want 2", got)
+		}
+	}
+	// As one of an older build, which doesn't know the question.
+	if n, err := mustStart(t, r, specOf2(t, "sleep 1000")).Shut(t.Context()); n != 0 || err != nil {
+		t.Errorf("one that can't tell: %d, %v", n, err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if n, err := mustAttach(t, r, c.ID()).Shut(gone); n != 0 || err == nil {
+		t.Errorf("whoever left learnt %d, %v", n, err)
 	}
 }

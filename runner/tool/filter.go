@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +27,17 @@ type Filter struct {
 	// covered is how much of held's start belongs to an occurrence whose mask
 	// is already out. So a stream of "aaaa…" can't make held grow.
 	covered int
+	escapes *escapes // where the stream stands at held's start; nil: it isn't JSON
+}
+
+// NewJSONFilter is NewFilter for a stream of lines of JSON: no mask begins or ends in the
+// middle of an escape in them, which would make the line one that can't be read. What
+// begins there is no occurrence in the text that is spelt. Lines that don't begin as an
+// object of JSON does are masked as other text.
+func NewJSONFilter(secrets []string) *Filter {
+	f := NewFilter(secrets)
+	f.escapes = &escapes{}
+	return f
 }
 
 // NewFilter masks secrets, each without blanks at its ends; empty ones are left out.
@@ -51,13 +63,16 @@ func (f *Filter) Write(p []byte) string {
 	return f.advance(text, false)
 }
 
-// Flush ends the stream and returns what was held back. The filter is then as
-// new.
+// Flush ends the stream and returns what was held back: what began a secret is masked as
+// one, if it is long enough to matter. The filter is then as new.
 func (f *Filter) Flush() string {
 	text := string(f.raw)
 	f.raw = nil
 	out := f.advance(text, true)
 	f.held, f.covered = "", 0
+	if f.escapes != nil {
+		f.escapes = &escapes{}
+	}
 	return out
 }
 
@@ -74,7 +89,7 @@ func (f *Filter) advance(text string, end bool) string {
 	}
 	var out strings.Builder
 	pos := f.covered
-	for _, found := range journal.Occurrences(text, f.secrets) {
+	for _, found := range f.found(text, end) {
 		if found.Start >= until {
 			break
 		}
@@ -88,8 +103,24 @@ func (f *Filter) advance(text string, end bool) string {
 		out.WriteString(text[pos:until])
 	}
 	f.covered = max(0, pos-until)
+	f.escapes.pass(text[:until])
 	f.held = strings.Clone(text[until:])
 	return out.String()
+}
+
+// found gives what is masked of a text, by where it starts; end: nothing follows it.
+func (f *Filter) found(text string, end bool) []journal.Span {
+	counts := f.escapes.around(text)
+	all := journal.Occurrences(text, f.secrets, counts)
+	if !end || text == "" {
+		return all
+	}
+	begun := journal.Span{Start: journal.LongStart(text, f.secrets), End: len(text)}
+	if begun.Start == begun.End || counts != nil && !counts(begun) {
+		return all
+	}
+	i, _ := slices.BinarySearchFunc(all, begun, func(a, b journal.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return slices.Insert(all, i, begun)
 }
 
 // partialRune returns how many bytes at the end of p begin a character whose

@@ -13,7 +13,7 @@ import (
 )
 
 // patience fails a test that waits in vain; nothing waits for it to pass.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // serverVariable makes the test binary a server that a test kills.
 const serverVariable = "TOOL_TEST_SERVER"

@@ -37,6 +37,7 @@ const (
 type output struct {
 	deliver func([]Piece) error
 	secrets []string
+	json    bool          // stdout is lines of it
 	printed *atomic.Int64 // offset, for who mustn't wait for mu; may be nil
 	failed  chan struct{} // closed with the first error
 	waiting chan struct{} // pending was empty and isn't any more
@@ -69,6 +70,7 @@ func newOutput(spec Spec, stdout, stderr *os.File) *output {
 	return &output{
 		deliver: deliver,
 		secrets: spec.Secrets,
+		json:    spec.JSON,
 		failed:  make(chan struct{}),
 		waiting: make(chan struct{}, 1),
 		stop:    make(chan struct{}),
@@ -102,6 +104,9 @@ func (o *output) guard(run func()) {
 // nothing of it is missing, even if somebody else keeps the pipe open.
 func (o *output) read(pipe *os.File, stream string) {
 	filter := NewFilter(o.secrets)
+	if o.json && stream == "stdout" {
+		filter = NewJSONFilter(o.secrets)
+	}
 	buf := make([]byte, readBytes)
 	woken := false
 	for late := 0; late < drainMax; {

@@ -62,6 +62,7 @@ type Spec struct {
 	MaxOutput int64
 
 	Secrets []string // masked in the output
+	JSON    bool     // stdout is lines of JSON, which no mask may make unreadable
 
 	// Alone says that this process has no other command: whatever comes back to it
 	// as a child, since it is the subreaper, is this one's, also without a marker.

@@ -109,6 +109,9 @@ func fillStruct(raw json.RawMessage, v reflect.Value) error {
 // fillField sets one field, or leaves it zero if it may be.
 func fillField(value json.RawMessage, v reflect.Value, field reflect.StructField) error {
 	err := errMissing
+	if field.Tag.Get("number") == "text" && isNumber(value) {
+		value = json.RawMessage(`"` + string(value) + `"`)
+	}
 	if !isNull(value) {
 		read := reflect.New(v.Type()).Elem()
 		if err = fill(value, read); err == nil {
@@ -120,6 +123,11 @@ func fillField(value json.RawMessage, v reflect.Value, field reflect.StructField
 		return nil
 	}
 	return fmt.Errorf("%s: %w", field.Tag.Get("json"), err)
+}
+
+// isNumber reports whether a value is a number.
+func isNumber(value json.RawMessage) bool {
+	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
 }
 
 var errMissing = errors.New("it is missing")

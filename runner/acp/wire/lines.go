@@ -24,7 +24,9 @@ type Line struct {
 type Lines struct {
 	Max int // bytes a line; 0: MaxLine
 
-	part     []byte // the line that has no end yet
+	part     []byte   // the end of the line that has no end yet
+	blocks   [][]byte // what comes before it: a long line isn't copied each time that it grows
+	size     int      // of both
 	consumed int64
 	err      error
 }
@@ -39,23 +41,54 @@ func (l *Lines) Feed(p []byte) ([]Line, error) {
 	var lines []Line
 	for l.err == nil && len(p) > 0 {
 		piece, rest, whole := bytes.Cut(p, []byte{'\n'})
-		if len(l.part)+len(piece) > l.max() {
-			l.part, l.err = nil, fmt.Errorf("%w: more than %d bytes", ErrLineTooLong, l.max())
+		if l.size+len(piece) > l.max() {
+			l.drop()
+			l.err = fmt.Errorf("%w: more than %d bytes", ErrLineTooLong, l.max())
 			break
 		}
-		l.part = append(l.part, piece...)
+		l.add(piece)
 		if !whole {
 			break
 		}
-		l.consumed += int64(len(l.part)) + 1
-		if line := bytes.TrimSuffix(l.part, []byte{'\r'}); len(bytes.TrimSpace(line)) > 0 {
+		l.consumed += int64(l.size) + 1
+		if line := bytes.TrimSuffix(l.whole(), []byte{'\r'}); len(bytes.TrimSpace(line)) > 0 {
 			lines = append(lines, Line{Bytes: line, End: l.consumed})
-			l.part = nil
 		}
-		l.part, p = l.part[:0], rest
+		l.drop()
+		p = rest
 	}
 	return lines, l.err
 }
+
+// Last takes what came after the last line feed as a line, since the stream has ended.
+// false: there is nothing.
+func (l *Lines) Last() (Line, bool) {
+	line := bytes.TrimSuffix(l.whole(), []byte{'\r'})
+	l.consumed += int64(l.size)
+	l.drop()
+	return Line{Bytes: line, End: l.consumed}, l.err == nil && len(bytes.TrimSpace(line)) > 0
+}
+
+// blockBytes is how many bytes of a line are one block.
+const blockBytes = 1 << 20
+
+func (l *Lines) add(piece []byte) {
+	if len(l.part) > 0 && len(l.part)+len(piece) > blockBytes {
+		l.blocks, l.part = append(l.blocks, l.part), make([]byte, 0, blockBytes)
+	}
+	l.part = append(l.part, piece...)
+	l.size += len(piece)
+}
+
+// whole is the line, once its end is known.
+func (l *Lines) whole() []byte {
+	if len(l.blocks) == 0 {
+		return l.part
+	}
+	return bytes.Join(append(l.blocks, l.part), nil)
+}
+
+func (l *Lines) drop() { l.part, l.blocks, l.size = nil, nil, 0 }
 
 func (l *Lines) max() int {
 	if l.Max > 0 {
@@ -69,4 +102,4 @@ func (l *Lines) Consumed() int64 { return l.consumed }
 
 // Pending is how many bytes came after the last line feed. At the end of a stream
 // they are a line that was cut off.
-func (l *Lines) Pending() int { return len(l.part) }
+func (l *Lines) Pending() int { return l.size }

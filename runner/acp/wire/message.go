@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -92,6 +93,24 @@ func (id ID) String() string {
 		return "null"
 	}
 	return id.raw
+}
+
+// Read is the id as whoever reads it understands it: "a" however its letters are written,
+// and 1 also for 1.0. Two that are equal so may be taken for one. It is to compare with;
+// an id is told as it was.
+func (id ID) Read() ID {
+	switch {
+	case strings.HasPrefix(id.raw, `"`):
+		if text, err := json.Marshal(unquote([]byte(id.raw))); err == nil {
+			return ID{string(text)}
+		}
+	case strings.ContainsAny(id.raw, ".eE") || id.raw == "-0":
+		const exact = 1 << 53 // up to which each whole number is one of its own
+		if f, err := strconv.ParseFloat(id.raw, 64); err == nil && f == math.Trunc(f) && math.Abs(f) <= exact {
+			return NumberID(int64(f))
+		}
+	}
+	return id
 }
 
 // MarshalJSON is the id as it was.

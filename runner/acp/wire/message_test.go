@@ -148,6 +148,32 @@ func TestID(t *testing.T) {
 	}
 }
 
+// Ids that are written differently and read alike are one; no others are.
+//
+// proves PER-1
+func TestID_Read(t *testing.T) {
+	t.Parallel()
+	read := func(raw string) ID {
+		m, err := Parse([]byte(`{"method":"m","id": ` + raw + ` }`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.ID.Read()
+	}
+	for a, b := range map[string]string{`"x"`: `"\u0078"`, `"/"`: `"\/"`, `"é"`: `"\u00e9"`, `1`: `1.0`, `10`: `1e1`, `0`: `-0`, `"😀"`: `"\ud83d\ude00"`} {
+		if read(a) != read(b) {
+			t.Errorf("%s and %s read as %s and %s", a, b, read(a), read(b))
+		}
+	}
+	seen := map[ID]string{}
+	for _, raw := range []string{`1`, `"1"`, `1.5`, `"1.0"`, `-1`, `18446744073709551616`, `18446744073709551617`, `null`, `"a"`, `"A"`, `""`} {
+		if other, ok := seen[read(raw)]; ok {
+			t.Errorf("%s reads as %s", raw, other)
+		}
+		seen[read(raw)] = raw
+	}
+}
+
 // A long line is not copied for what is in it: its parts are where they lie.
 func TestParse_CopiesNothing(t *testing.T) { // alone: what is allocated is counted for the process
 	line := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + strings.Repeat("x", 12<<20) + `"}}}}`)
@@ -236,4 +262,19 @@ func decodeAll(raw []byte) {
 	_, _ = Decode[PromptParams](raw)
 	_, _ = Decode[PermissionParams](raw)
 	_, _ = Decode[CancelRequestParams](raw)
+}
+
+// proves COO-4
+func TestEachLeaf(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"a":"b" , "c" : [1,-2.5e3,true,null,{"d":"e,\"f\":"}],"":{}}`: `"b"|1|-2.5e3|true|null|"e,\"f\":"`,
+		`"x"`: `"x"`, ` 5 `: `5`, `[]`: ``, ``: ``, `[[["a"]],"b"]`: `"a"|"b"`,
+	} {
+		var got []string
+		EachLeaf([]byte(in), func(leaf json.RawMessage) bool { got = append(got, string(leaf)); return true })
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s has %q, want %s", in, got, want)
+		}
+	}
 }

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // PermissionParams are those of session/request_permission.
 type PermissionParams struct {
-	SessionID string             `json:"sessionId" wire:"required"`
+	SessionID string             `json:"sessionId"`                // "": it names none
 	ToolCall  ToolCall           `json:"toolCall" wire:"required"` // news about the call, too
 	Options   []PermissionOption `json:"options" wire:"required"`
 	Raw       json.RawMessage    `json:"-"`

@@ -51,6 +51,72 @@ func eachElement(raw []byte, give func(value json.RawMessage) (more bool)) bool 
 	return true
 }
 
+// EachMember gives the members of an object of a message, in order and uncopied; of two
+// with one name the last counts. false: it isn't an object.
+func EachMember(raw json.RawMessage, give func(name string, value json.RawMessage)) bool {
+	return eachMember(raw, give)
+}
+
+// Text is the text of a string; of anything else it is empty.
+func Text(raw json.RawMessage) string { return unquote(raw) }
+
+// First is the value that a text begins with, uncopied.
+func First(raw json.RawMessage) json.RawMessage {
+	s := scanner{b: raw}
+	return s.value()
+}
+
+// Token says what a part of a value is.
+type Token int
+
+// What a value is made of.
+const (
+	TokenOpen  Token = iota // of an object or a list
+	TokenClose              // of it
+	TokenName               // of a member, whose value comes next
+	TokenLeaf               // a text, a number or a word
+)
+
+// EachToken gives what a value of a message is made of, however deep, in order and
+// uncopied, each with all that comes behind it, until give has seen enough. It goes over
+// the value once.
+func EachToken(raw json.RawMessage, give func(is Token, token, rest json.RawMessage) (more bool)) {
+	s := scanner{b: raw}
+	for s.i < len(s.b) {
+		start, is := s.i, TokenLeaf
+		end := start + 1
+		switch c := s.b[s.i]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			s.i++
+			continue
+		case '{', '[':
+			is = TokenOpen
+			s.i++
+		case '}', ']':
+			is = TokenClose
+			s.i++
+		case '"':
+			s.text()
+			if end = s.i; s.take(':') {
+				is = TokenName
+			}
+		default:
+			s.literal()
+			end = s.i
+		}
+		if !give(is, raw[start:end:end], raw[s.i:]) {
+			return
+		}
+	}
+}
+
+// EachLeaf gives what a value of a message holds, however deep: its texts, numbers and
+// words as they are written, in order and uncopied, until give has seen enough. It goes
+// over the value once. Names of members are none.
+func EachLeaf(raw json.RawMessage, give func(leaf json.RawMessage) (more bool)) {
+	EachToken(raw, func(is Token, token, _ json.RawMessage) bool { return is != TokenLeaf || give(token) })
+}
+
 // member is the value of one member; nil if there is none, or it is null.
 func member(raw []byte, name string) json.RawMessage {
 	var found json.RawMessage

@@ -120,7 +120,10 @@ func TestDecode_Permission(t *testing.T) {
 			ToolCall:  ToolCall{ToolCallID: "c", Title: ptr("Edit"), RawInput: json.RawMessage(`{"n":1e400}`), Raw: json.RawMessage(call)},
 			Options:   []PermissionOption{{"once", "Allow", AllowOnce}, {"x", "", "ask_mother"}},
 		})
-	refuses[PermissionParams](t, `{"toolCall":{"toolCallId":"c"},"options":[]}`, "sessionId")
+	decodes(t, `{"toolCall":{"toolCallId":-5},"options":[]}`, PermissionParams{ // no session, and an id that is a number
+		ToolCall: ToolCall{ToolCallID: "-5", Raw: json.RawMessage(`{"toolCallId":-5}`)}, Options: []PermissionOption{},
+	})
+	refuses[PermissionParams](t, `{"toolCall":{"toolCallId":"c"},"options":[{"optionId":1}]}`, "optionId")
 	refuses[PermissionParams](t, `{"sessionId":"s","toolCall":{},"options":[]}`, "toolCall: toolCallId")
 	refuses[PermissionParams](t, `{"sessionId":"s","toolCall":{"toolCallId":"c"}}`, "options")
 	refuses[PermissionParams](t, `{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"name":"x"}]}`, "options: optionId")

@@ -45,8 +45,8 @@ type Chunk struct {
 // tool_call for one id, or a first tool_call_update. What is nil is unchanged; a list
 // replaces the one before it, also by none. The id is unique in a turn at most.
 type ToolCall struct {
-	Kind       string          `json:"sessionUpdate"` // NewToolCall, ToolCallChange; "" in a permission request
-	ToolCallID string          `json:"toolCallId" wire:"required"`
+	Kind       string          `json:"sessionUpdate"`                            // NewToolCall, ToolCallChange; "" in a permission request
+	ToolCallID string          `json:"toolCallId" wire:"required" number:"text"` // it is never told back
 	Title      *string         `json:"title"`
 	Name       *string         `json:"name"`
 	ToolKind   *string         `json:"kind"`   // read, edit, delete, move, search, execute, think, fetch, switch_mode, other, …
@@ -56,6 +56,19 @@ type ToolCall struct {
 	RawInput   json.RawMessage `json:"rawInput"`
 	RawOutput  json.RawMessage `json:"rawOutput"`
 	Raw        json.RawMessage `json:"-"`
+}
+
+// Misread reports whether a member that is read is of another form than it should be, so
+// that it is missing here.
+func (t ToolCall) Misread() bool {
+	for name, read := range map[string]bool{
+		"title": t.Title != nil, "name": t.Name != nil, "kind": t.ToolKind != nil, "status": t.Status != nil, "content": t.Content != nil, "locations": t.Locations != nil,
+	} {
+		if v := member(t.Raw, name); !read && !isNull(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // Location is a place in a file that a tool works on.

@@ -67,7 +67,7 @@ func TestParseUpdate_Unknown(t *testing.T) {
 		{"agent_message_chunk", `{"sessionUpdate":"agent_message_chunk","content":null}`},
 		{"agent_message_chunk", `{"sessionUpdate":"agent_message_chunk","content":"text"}`},
 		{"tool_call", `{"sessionUpdate":"tool_call","title":"t"}`},
-		{"tool_call_update", `{"sessionUpdate":"tool_call_update","toolCallId":5,"status":"completed"}`},
+		{"tool_call_update", `{"sessionUpdate":"tool_call_update","toolCallId":[5],"status":"completed"}`},
 		{"plan", `{"sessionUpdate":"plan","entries":{}}`},
 		{"plan", `{"sessionUpdate":"plan","entries":[{"content":"a"},{"content":5}]}`},
 		{"plan", `{"sessionUpdate":"plan","entries":["a"]}`},
@@ -161,6 +161,26 @@ func TestBlocks(t *testing.T) {
 		got, err := Decode[Block](json.RawMessage(tt.raw))
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s\n got %#v, %v\nwant %#v", tt.raw, got, err, tt.want)
+		}
+	}
+}
+
+// What is of another form than it should be is missing, and known to be so.
+func TestToolCall_Misread(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]bool{
+		`{"toolCallId":"c"}`:                 false,
+		`{"toolCallId":"c","title":null}`:    false,
+		`{"toolCallId":"c","title":""}`:      false,
+		`{"toolCallId":"c","content":[]}`:    false,
+		`{"toolCallId":"c","title":["a"]}`:   true,
+		`{"toolCallId":"c","status":5}`:      true,
+		`{"toolCallId":"c","content":"x"}`:   true,
+		`{"toolCallId":"c","locations":[5]}`: true,
+	} {
+		c, err := Decode[ToolCall](json.RawMessage(raw))
+		if err != nil || c.Misread() != want {
+			t.Errorf("%s: %v, %v", raw, c.Misread(), err)
 		}
 	}
 }

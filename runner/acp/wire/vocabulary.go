@@ -81,3 +81,15 @@ func Words() map[string][]string {
 func Open() map[string]bool {
 	return map[string]bool{"rawInput": true, "rawOutput": true, "_meta": true, "data": true}
 }
+
+// Whole are the members whose texts don't end in the middle of what is told again: ids,
+// which are told back, and the text of blocks, of which several may be one text.
+func Whole() map[string]bool {
+	out := map[string]bool{"text": true}
+	for name := range Names() {
+		if strings.HasSuffix(name, "Id") || slices.Contains([]string{"id", "method", "value", "currentValue"}, name) {
+			out[name] = true
+		}
+	}
+	return out
+}

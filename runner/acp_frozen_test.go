@@ -1,0 +1,163 @@
+package runner_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast/journal"
+	"holdfast/runner"
+	"holdfast/runner/acp"
+	"holdfast/store"
+	"holdfast/store/storetest"
+)
+
+// runs reports whether the process whose id a file of the workspace holds is there, and no
+// zombie.
+func (b *bench) runs(file string) bool {
+	b.t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(b.file(file))))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// That an agent's process was ended is said when it runs no more, also if the shim that was
+// to end it is frozen: the server ends it itself.
+//
+// proves LEA-12 COO-4 COO-7 ATT-3
+func TestACP_AFrozenShimIsDoneWithout(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `echo $$ > self; echo $PPID > shim; hear; text hi; echo up > up; while :; do sleep 0.1; done`,
+			func(o *acp.Options) { o.CancelWithin, o.ExitWithin = time.Second, time.Second })
+		b := setup(t, s, with)
+		up := b.fifo("up")
+		b.start()
+		id := b.session("Do it", byFake)
+		awaitLine(t, up)
+		shim, err := strconv.Atoi(strings.TrimSpace(b.file("shim")))
+		if err == nil {
+			err = syscall.Kill(shim, syscall.SIGSTOP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(shim, syscall.SIGCONT) })
+		if err := s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		b.untilKind(id, journal.KindAgentEnded, 1)
+		if b.runs("self") {
+			t.Error("it was said to be ended, and runs on")
+		}
+		if err := syscall.Kill(shim, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		b.untilState(id, journal.StateUncertain)
+	})
+}
+
+// An agent that isn't offered any more is ended before that is said of it, and what it has
+// written since stands in the journal.
+//
+// proves LEA-12 ATT-3 CAL-1
+func TestACP_IsEndedBeforeThatIsSaid(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, tells+`echo $$ > self; hear; text hi; echo up > up; read -r x < gate; call t1 'rm a' in_progress; echo up > up; while :; do sleep 0.1; done`)
+		b := setup(t, s, with, brief)
+		gate, up := b.fifo("gate"), b.fifo("up")
+		r := b.start()
+		id := b.session("Do it", byFake)
+		awaitLine(t, up)
+		r.Stop()
+		open(t, gate)
+		awaitLine(t, up)
+		b.opts.Agents = b.opts.Agents[:1]
+		b.next()
+		b.untilKind(id, journal.KindAgentEnded, 1)
+		if b.runs("self") {
+			t.Error("it was said to be ended, and runs on")
+		}
+		if said := b.dump(id); strings.Count(said, "rm a") == 0 {
+			t.Errorf("what it said last isn't in the journal:\n%s", said)
+		}
+		b.untilState(id, journal.StateUncertain)
+	})
+}
+
+// firstLine takes what is logged, and tells of the first line that has some words.
+type firstLine struct {
+	words string
+	once  sync.Once
+	said  chan struct{}
+}
+
+func (f *firstLine) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), f.words) {
+		f.once.Do(func() { close(f.said) })
+	}
+	return len(b), nil
+}
+
+// A server that comes anew to an agent whose shim is frozen says so, and ends the process
+// itself if the turn is to be stopped, or the agent isn't offered any more.
+//
+// proves LEA-12 COO-4 ATT-3
+func TestACP_AFrozenShimIsDoneWithoutAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, gone bool }{
+		"stopped before": {before: true}, "stopped while it waits": {}, "not offered any more": {gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				logged := &firstLine{words: "doesn't answer", said: make(chan struct{})}
+				_, with := scripted(t, `echo $$ > self; echo $PPID > shim; hear; text hi; echo up > up; while :; do sleep 0.1; done`)
+				b := setup(t, s, with, brief, func(o *runner.Options) {
+					o.AnswerWithin, o.Logger = time.Second, slog.New(slog.NewTextHandler(logged, nil))
+				})
+				up := b.fifo("up")
+				r := b.start()
+				id := b.session("Do it", byFake)
+				awaitLine(t, up)
+				r.Stop()
+				shim, err := strconv.Atoi(strings.TrimSpace(b.file("shim")))
+				must(t, err)
+				must(t, syscall.Kill(shim, syscall.SIGSTOP))
+				t.Cleanup(func() { _ = syscall.Kill(shim, syscall.SIGCONT) })
+				stop := func() { must(t, s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow)) }
+				if c.before {
+					stop()
+				}
+				if c.gone {
+					b.opts.Agents = b.opts.Agents[:1]
+				}
+				b.next()
+				select {
+				case <-logged.said:
+				case <-time.After(patience):
+					t.Fatal("nothing was logged while it waits")
+				}
+				if !c.before && !c.gone {
+					stop()
+				}
+				b.untilKind(id, journal.KindAgentEnded, 1)
+				if b.runs("self") {
+					t.Error("it was said to be ended, and runs on")
+				}
+				b.untilState(id, journal.StateUncertain)
+				must(t, syscall.Kill(shim, syscall.SIGCONT)) // the end of the test waits for it
+			})
+		})
+	}
+}
