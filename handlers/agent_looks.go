@@ -24,9 +24,13 @@ type AgentProgram struct {
 	Get     string // of one that isn't offered: how to get it
 }
 
-// looksAtOnce bounds how many agents are looked at at once: each is a process or two,
-// and some take half a gigabyte.
-const looksAtOnce = 2
+// Bounds of how many agents are looked at at once: each is a process or two, and some
+// take half a gigabyte. One person has fewer, so that agents that hang keep nobody
+// else's looks.
+const (
+	looksAtOnce  = 3
+	looksOfOwner = 1
+)
 
 // agentLook is one look at an agent: its start and what was found, for who asked.
 type agentLook struct {
@@ -80,6 +84,8 @@ func (l *agentLooks) begin(ctx context.Context, agent, owner string) (<-chan str
 		return was.done, nil
 	case running:
 		return nil, journal.Errorf(journal.Conflict, "Somebody else looks at this agent just now. Nothing was started. Look again in a minute or two.").Typed("look-running")
+	case l.ownersLooks(owner) >= looksOfOwner:
+		return nil, journal.Errorf(journal.Conflict, "You look at another agent just now, and one at a time is looked at for each person. Nothing was started. Look again when that has ended.").Typed("look-busy")
 	case len(l.running) >= looksAtOnce:
 		return nil, journal.Errorf(journal.Conflict, "%d agents are looked at just now, and no more at once. Nothing was started. Look again in a minute or two.", looksAtOnce).Typed("look-busy")
 	}
@@ -88,6 +94,17 @@ func (l *agentLooks) begin(ctx context.Context, agent, owner string) (<-chan str
 	l.running[agent] = one
 	l.wg.Go(func() { l.run(ctx, agent, one) })
 	return one.done, nil
+}
+
+// ownersLooks counts the looks of a person that go on. l.mu is held.
+func (l *agentLooks) ownersLooks(owner string) int {
+	n := 0
+	for _, one := range l.running {
+		if one.owner == owner {
+			n++
+		}
+	}
+	return n
 }
 
 // run does one look.

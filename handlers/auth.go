@@ -66,10 +66,11 @@ func (s *Server) guard(r route) fiber.Handler {
 				}
 				return err
 			}
+			c.SetUserContext(s.masking(c.UserContext(), current(c).User.ID))
+			outer = s.masking(outer, current(c).User.ID)
 			if err := checkDrawnFor(c); err != nil {
 				return err
 			}
-			c.SetUserContext(s.masking(c.UserContext(), current(c).User.ID))
 		}
 		return r.handle(c)
 	}

@@ -77,7 +77,11 @@ func (s *Server) sendOutput(c *fiber.Ctx) error {
 	if isText(out.Data) {
 		c.Set(fiber.HeaderContentType, "text/plain; charset=utf-8")
 	}
-	return c.Send(out.Data)
+	text, err := s.maskedPiece(c, id, offset, string(out.Data), out.Next)
+	if err != nil {
+		return err
+	}
+	return c.SendString(text)
 }
 
 // isText tells whether a piece is UTF-8, but for characters that its ends cut.

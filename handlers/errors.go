@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/journal"
+	"holdfast/views/components"
 )
 
 var statuses = map[journal.Code]int{
@@ -143,11 +144,37 @@ func problem(c *fiber.Ctx, status int, e *journal.Error) error {
 		"type": e.Slug(), "title": http.StatusText(status), "status": status, "detail": e.Message, "request_id": requestID(c),
 	})
 	b, err := journal.Encode(doc)
+	if err == nil {
+		b, err = maskedProblem(components.Mask(c.UserContext()), doc, b)
+	}
 	if err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, "application/problem+json")
 	return c.Send(b)
+}
+
+// maskedProblem hides an owner's secrets in what an error says; its other members are
+// the server's own.
+func maskedProblem(clean *journal.Cleaner, doc map[string]any, encoded []byte) ([]byte, error) {
+	if clean == nil {
+		return encoded, nil
+	}
+	for _, name := range []string{"detail", "answered", "resolution"} {
+		switch v := doc[name].(type) {
+		case string:
+			doc[name] = clean.Text(v)
+		case map[string]any:
+			if message, ok := v["message"].(string); ok {
+				v["message"] = clean.Text(message)
+			}
+		case *resolution:
+			said := *v
+			said.Evidence = clean.Text(said.Evidence)
+			doc[name] = &said
+		}
+	}
+	return journal.Encode(doc)
 }
 
 // shown puts the times inside a member of a problem document into the form of

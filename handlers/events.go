@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (s *Server) apiEvents(c *fiber.Ctx) error {
 	}
 	c.Vary(fiber.HeaderAccept)
 	if strings.Contains(c.Get(fiber.HeaderAccept), "text/event-stream") {
-		return s.follow(c, id, after, eventFeed{})
+		return s.follow(c, id, after, eventFeed{s.store, strings.Clone(current(c).User.ID)})
 	}
 	limit, err := queryLimit(c, eventsDefault, eventsMax)
 	if err != nil {
@@ -43,7 +44,11 @@ func (s *Server) apiEvents(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, http.StatusOK, newEventsJSON(page, after))
+	out, err := newEventsJSON(page, after, s.store.Cleaner(current(c).User.ID))
+	if err != nil {
+		return err
+	}
+	return sendCleanJSON(c, http.StatusOK, out)
 }
 
 // cursor is the larger of ?after and Last-Event-ID; neither is 0. Code: invalid.
@@ -66,7 +71,7 @@ type eventsJSON struct {
 	HasMore bool        `json:"has_more"`
 }
 
-func newEventsJSON(p store.Page, after int64) eventsJSON {
+func newEventsJSON(p store.Page, after int64, clean *journal.Cleaner) (eventsJSON, error) {
 	out := eventsJSON{Events: make([]eventJSON, 0, len(p.Events)), LastSeq: after}
 	size := 0
 	for i := range p.Events {
@@ -74,11 +79,15 @@ func newEventsJSON(p store.Page, after int64) eventsJSON {
 		if size > answerBytes && i > 0 {
 			break
 		}
-		out.Events = append(out.Events, newEventJSON(&p.Events[i]))
+		data, err := clean.Event(&p.Events[i])
+		if err != nil {
+			return out, fmt.Errorf("clean event #%d: %w", p.Events[i].Seq, err)
+		}
+		out.Events = append(out.Events, newEventJSON(&p.Events[i], data))
 		out.LastSeq = p.Events[i].Seq
 	}
 	out.HasMore = out.LastSeq < p.Head
-	return out
+	return out, nil
 }
 
 // await reads the events after a seq. If there are none it waits for one, but

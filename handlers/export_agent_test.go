@@ -30,6 +30,7 @@ func TestExport_AgentsOwn(t *testing.T) {
 			&journal.CallDispatched{CallID: edit, N: 1, AllowedBy: by}, storetest.Settle(edit, journal.CallSucceeded),
 			own(run, "execute", `{"title":"go test","kind":"execute","input":{"command":"go test","description":"all"}}`),
 			&journal.AgentOptions{ProcessID: "prc_1", Options: offered()},
+			&journal.MessageCompleted{MessageID: "msg_0", Role: journal.RoleServer, Part: journal.PartNote, Text: journal.T("Go on with what was asked."), Told: journal.ToldGoOn},
 			say("msg_1", "half "), say("msg_1", "a thought"))
 		if _, _, err := w.store.ChooseSettings(t.Context(), r.Owner, r.Session, "", []journal.Setting{{ID: "model", Value: "large"}}); err != nil {
 			t.Fatal(err)
@@ -37,8 +38,8 @@ func TestExport_AgentsOwn(t *testing.T) {
 		storetest.MustAppend(t, w.store, r.Claim, journal.PhaseSafe, storetest.Settle(run, journal.CallCancelled), &journal.AttemptUnknown{AttemptID: att})
 		_, body := w.markdown(t, r.Session)
 		for _, want := range []string{
-			"Allowed by `agent`: `the agent asked nobody`", "What it does: `Edit a.txt`\n\nChange:\n\n", "- before\n+ after\n", "Command:\n\n", "go test", "`Description`: `all`",
-			"It is not complete.", "half a thought", "Message `" + att + "` to the agent: entry ", "`agent.opened`", "`agent.options`",
+			"Allowed by `agent`: `the agent asked nobody`", "What it does: `Edit a.txt`\n\nChange:\n\n", "- before\n+ after\n", "Command:\n\n", "go test", "The agent says, `description`: `all`",
+			"told to the agent.", "Go on with what was asked.", "It is not complete.", "half a thought", "Message `" + att + "` to the agent: entry ", "`agent.opened`", "`agent.options`",
 			"The agent’s setting `Model`: `Small <1>`", "of the setting `model`: `large`",
 		} {
 			if !strings.Contains(body, want) {

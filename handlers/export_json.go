@@ -64,7 +64,7 @@ func (e *exporter) text(s string) {
 }
 
 func (e *exporter) value(v any) {
-	b, err := journal.Encode(v)
+	b, err := maskedJSON(e.walk.clean(), v)
 	if e.err == nil {
 		e.err = err
 	}
@@ -88,12 +88,11 @@ func (e *exporter) item(v any) error {
 // note remembers the blobs that an event refers to.
 func (e *exporter) note(ev *journal.Event) {
 	body, err := ev.Decode()
-	texter, ok := body.(journal.Texter)
-	if err != nil || !ok {
+	if err != nil {
 		return
 	}
-	for _, t := range texter.Texts() {
-		if t.Blob != "" && !e.blobs[t.Blob] {
+	for _, t := range journal.Blobs(body) {
+		if !e.blobs[t.Blob] {
 			e.blobs[t.Blob] = true
 			e.order = append(e.order, t.Blob)
 		}
@@ -117,7 +116,8 @@ func (e *exporter) blobTexts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b := blobJSON{SHA256: sum, Bytes: len(data)}
+		b := blobJSON{SHA256: sum, Bytes: len(data)} // of what is in the journal
+		data = []byte(e.walk.clean().Bytes(string(data)))
 		if text := string(data); utf8.ValidString(text) {
 			b.Text = &text
 		} else {

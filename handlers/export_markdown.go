@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +30,7 @@ func ExportMarkdown(ctx context.Context, w io.Writer, st *store.Store, ownerID, 
 	if err := walk.writeEvents(ctx, sum, func(*journal.Event) {}); err != nil {
 		return err
 	}
-	d := &document{markdown: markdown{w: bufio.NewWriter(w)}, walk: walk, names: map[string]string{}}
+	d := &document{markdown: markdown{w: bufio.NewWriter(w), clean: walk.clean}, walk: walk, names: map[string]string{}}
 	d.frontMatter(hex.EncodeToString(sum.Sum(nil)))
 	for _, section := range []func(context.Context) error{d.mission, d.outcome, d.unknown, d.decisions, d.commands, d.messages, d.entries} {
 		if err := errors.Join(section(ctx), d.err); err != nil {
@@ -157,6 +158,9 @@ func (d *document) turn(ctx context.Context, n int, t *turn) {
 	if t.ended.Limit != "" {
 		d.data("Limit", t.ended.Limit)
 	}
+	if t.ended.Done {
+		d.say("It was done when the stop took effect.\n\n")
+	}
 }
 
 // unknown lists what was dispatched without a recorded result, resolved or not.
@@ -169,7 +173,7 @@ func (d *document) unknown(ctx context.Context) error {
 		}
 		n++
 		d.say("### Unknown outcome %d\n\nCall of the tool %s, proposed at entry %s. It was dispatched %s and no result was recorded.\n\n", n, code(c.Tool), components.Number(c.ProposedSeq), timeJSON(c.Since))
-		if err := d.input(ctx, c); err != nil {
+		if err := d.input(ctx, c, c.Input); err != nil {
 			return err
 		}
 		for _, e := range c.Evidence {
@@ -198,17 +202,28 @@ func (d *document) unknown(ctx context.Context) error {
 }
 
 func (d *document) unknownAttempts(ctx context.Context) (n int, _ error) {
-	kinds := []journal.Kind{journal.KindAttemptUnknown, journal.KindAttemptResolved}
+	kinds := []journal.Kind{journal.KindAttemptUnknown, journal.KindAttemptResolved, journal.KindAgentLost, journal.KindAgentEnded}
+	lost := map[string]bool{}
 	err := d.events(ctx, 0, kinds, func(ev *journal.Event) (bool, error) {
 		body, err := ev.Decode()
 		if err != nil {
 			return true, nil //nolint:nilerr // it stands among the entries, and verify names it
 		}
-		n++
 		switch b := body.(type) {
+		case *journal.AgentLost:
+			n++
+			lost[b.ProcessID] = true
+			d.say("The agent's process %s: entry %s, %s. It ran on %s as pid %d since %s, and may still be running there: no server there answered.\n\n",
+				code(b.ProcessID), components.Number(ev.Seq), timeJSON(ev.Time), code(cmp.Or(b.Host, "another host")), b.PID, timeJSON(b.Since))
+		case *journal.AgentEnded:
+			if lost[b.ProcessID] {
+				d.say("The agent's process %s: its end was seen later, entry %s, %s.\n\n", code(b.ProcessID), components.Number(ev.Seq), timeJSON(ev.Time))
+			}
 		case *journal.AttemptUnknown:
+			n++
 			d.say("Message %s to the agent: entry %s, %s. The agent was lost before it had answered. The message was not sent again.\n\n", code(b.AttemptID), components.Number(ev.Seq), timeJSON(ev.Time))
 		case *journal.AttemptResolved:
+			n++
 			d.say("Message %s to the agent: resolved by %s, %s: %s.\n\n", code(b.AttemptID), d.who(ctx, b.By), timeJSON(ev.Time), code(string(b.Outcome)))
 		}
 		return true, d.err
@@ -223,18 +238,10 @@ func (d *document) decisions(ctx context.Context) error {
 		n++
 		d.say("### Decision %d\n\n%s, asked at entry %s, %s.\n\n", n, code(r.Permission), components.Number(r.AskedSeq), timeJSON(r.AskedAt))
 		for _, resource := range r.Resources {
-			d.data("For", resource)
+			d.exactData("For", resource)
 		}
-		var meta struct {
-			Command string `json:"command"`
-			Diff    string `json:"diff"`
-		}
-		_ = json.Unmarshal(r.Metadata, &meta) // what isn't there is empty
-		if meta.Command != "" {
-			d.data("Command", meta.Command)
-		}
-		if meta.Diff != "" {
-			d.data("Change, or its beginning", meta.Diff)
+		if err := d.asked(ctx, r); err != nil {
+			return err
 		}
 		switch {
 		case r.Reply != "":
@@ -243,7 +250,7 @@ func (d *document) decisions(ctx context.Context) error {
 				d.data("Message", r.Message)
 			}
 		case r.Ended():
-			d.say("It ended without an answer: %s.\n\n", code(r.Reason))
+			d.say("It ended without an answer: %s.\n\n", code(journal.WhyEnded(r.Reason)))
 		default:
 			d.say("It waits for an answer.\n\n")
 		}
@@ -253,6 +260,34 @@ func (d *document) decisions(ctx context.Context) error {
 		d.say("None. Nothing was asked.\n\n")
 	}
 	return err
+}
+
+// asked shows what was decided on: all that the agent had told of its call when it was
+// asked, or, where that isn't at hand, what the request itself says.
+func (d *document) asked(ctx context.Context, r *journal.Request) error {
+	page, err := d.st.Request(ctx, d.owner, r.ID)
+	if err != nil && !journal.Is(err, journal.NotFound) { // a damaged journal can be exported
+		return err
+	}
+	if c := page.Asked; c != nil {
+		raw, err := d.walk.clean().JSON(c.Input)
+		if err != nil {
+			return err
+		}
+		return d.input(ctx, c, raw)
+	}
+	var meta struct {
+		Command string `json:"command"`
+		Diff    string `json:"diff"`
+	}
+	_ = json.Unmarshal(r.Metadata, &meta) // what isn't there is empty
+	if meta.Command != "" {
+		d.exactData("Command", meta.Command)
+	}
+	if meta.Diff != "" {
+		d.exactData("Change, or its beginning", meta.Diff)
+	}
+	return nil
 }
 
 // entries is the journal itself.

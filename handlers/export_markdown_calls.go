@@ -52,7 +52,7 @@ func (d *document) commands(ctx context.Context) error {
 		if by := c.AllowedBy; by != nil {
 			d.data("Allowed by "+code(string(by.Type)), by.Text)
 		}
-		return errors.Join(d.input(ctx, c), d.output(ctx, c), d.err)
+		return errors.Join(d.input(ctx, c, c.Input), d.later(ctx, c), d.output(ctx, c), d.err)
 	})
 	if n == 0 {
 		d.say("None.\n\n")
@@ -60,11 +60,18 @@ func (d *document) commands(ctx context.Context) error {
 	return err
 }
 
+// later shows what an agent said of its call after it was let run.
+func (d *document) later(ctx context.Context, c *journal.Call) error {
+	if c.Later == nil {
+		return nil
+	}
+	d.say("After it was let run as it stands above, the agent said something else of it. What it really did can’t be told from either.\n\n")
+	return d.input(ctx, c, c.Later)
+}
+
 // input shows what a call was to do: the command, or its JSON.
-func (d *document) input(ctx context.Context, c *journal.Call) error {
-	raw := c.Input
-	var ref journal.Text
-	if json.Unmarshal(raw, &ref) == nil && ref.Blob != "" {
+func (d *document) input(ctx context.Context, c *journal.Call, raw json.RawMessage) error {
+	if ref, elsewhere := journal.InputBlob(raw, ""); elsewhere {
 		// A tool may take an input that looks like a reference; then there is no such blob.
 		switch text, err := d.text(ctx, ref); {
 		case err == nil:
@@ -82,10 +89,10 @@ func (d *document) input(ctx context.Context, c *journal.Call) error {
 	}
 	if json.Unmarshal(raw, &shell) == nil && shell.Command != "" {
 		d.say("Command (%s):\n\n", code(shell.Shell))
-		d.fence(0, shell.Command)
+		d.exactly(shell.Command)
 	} else {
 		d.say("Input:\n\n")
-		d.fence(0, string(raw))
+		d.exactly(string(raw))
 	}
 	d.say("\n")
 	return nil
@@ -108,14 +115,22 @@ func (d *document) agentInput(raw json.RawMessage) bool {
 	case p.Name == "":
 		name = "Command"
 	}
+	if p.Runs != "" {
+		d.say("Command:\n\n")
+		d.exactly(p.Runs)
+		d.say("\n")
+	}
 	d.say("%s:\n\n", name)
-	d.fence(0, p.Text)
+	d.exactly(p.Text)
 	d.say("\n")
 	for _, f := range p.Facts {
-		d.data(code(f.Name), f.Value)
+		d.exactData(code(f.Name), f.Value)
+	}
+	for _, f := range p.Said {
+		d.exactData("The agent says, "+code(f.Name), f.Value)
 	}
 	if p.Raw != "" {
-		d.data("What the agent gave its tool", p.Raw)
+		d.exactData("What the agent gave its tool", p.Raw)
 	}
 	return true
 }

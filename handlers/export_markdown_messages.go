@@ -90,16 +90,22 @@ func (s *said) apply(ev *journal.Event, body journal.Body) error {
 		s.parts.WriteString(b.Text.S)
 	case *journal.MessageCompleted:
 		s.parts.Reset()
-		s.what, s.text, s.state, s.done = partWords(b.Part), b.Text, "", true
+		s.what, s.text, s.state, s.done = messageWords(b), b.Text, "", true
 	}
 	return nil
 }
 
-func partWords(p journal.Part) string {
-	switch p {
-	case journal.PartNote:
+func messageWords(b *journal.MessageCompleted) string {
+	switch {
+	case b.Told == journal.ToldSummary:
+		return "the summary with which the agent’s new conversation begins"
+	case b.Told != "":
+		return "told to the agent"
+	case b.Outside != "":
+		return "said while it had nothing to do"
+	case b.Part == journal.PartNote:
 		return "a note"
-	case journal.PartReasoning:
+	case b.Part == journal.PartReasoning:
 		return "reasoning"
 	default:
 		return "a message"

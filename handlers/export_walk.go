@@ -3,6 +3,8 @@ package handlers
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 
 	"holdfast/journal"
@@ -24,7 +26,16 @@ const exportPage = 200
 
 func newWalk(ctx context.Context, st *store.Store, owner, id string) (*walk, error) {
 	one, err := st.Session(ctx, owner, id)
-	return &walk{st: st, owner: owner, one: one}, err
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{st: st, owner: owner, one: one}
+	state, err := maskedJSON(w.clean(), w.one.State)
+	if err != nil {
+		return nil, err
+	}
+	w.one.State = journal.State{}
+	return w, json.Unmarshal(state, &w.one.State)
 }
 
 // events gives the entries after a seq, of the kinds alone if any are named,
@@ -36,6 +47,10 @@ func (w *walk) events(ctx context.Context, after int64, kinds []journal.Kind, fn
 			return err
 		}
 		for i := range page {
+			seq := page[i].Seq
+			if page[i].Data, err = w.clean().Event(&page[i]); err != nil {
+				return fmt.Errorf("clean event #%d: %w", seq, err)
+			}
 			if more, err := fn(&page[i]); err != nil || !more {
 				return err
 			}
@@ -53,7 +68,7 @@ func (w *walk) writeEvents(ctx context.Context, to io.Writer, note func(*journal
 	buf := bufio.NewWriter(to)
 	before := "["
 	err := w.events(ctx, 0, nil, func(ev *journal.Event) (bool, error) {
-		b, err := journal.Encode(newEventJSON(ev))
+		b, err := journal.Encode(newEventJSON(ev, ev.Data))
 		if err != nil {
 			return false, err
 		}
@@ -79,8 +94,11 @@ func (w *walk) text(ctx context.Context, t journal.Text) (string, error) {
 		return t.S, nil
 	}
 	data, err := w.st.Blob(ctx, w.owner, w.one.ID, t.Blob)
-	return string(data), err
+	return w.clean().Bytes(string(data)), err
 }
+
+// clean is what hides the owner's secrets, of which one may become known at any time.
+func (w *walk) clean() *journal.Cleaner { return w.st.Cleaner(w.owner) }
 
 // folding says how things are made of the events that open and change them.
 type folding[T any] struct {
@@ -159,7 +177,7 @@ func (w *window[T]) take(ev *journal.Event) (more bool, _ error) {
 func (w *walk) calls(ctx context.Context, emit func(*journal.Call) error) error {
 	return folded(ctx, w, folding[*journal.Call]{
 		kinds: []journal.Kind{
-			journal.KindCallProposed, journal.KindCallDescribed, journal.KindPermissionAsked, journal.KindCallDispatched, journal.KindCallAdopted, journal.KindCallSettled,
+			journal.KindCallProposed, journal.KindCallDescribed, journal.KindCallContradicted, journal.KindPermissionAsked, journal.KindCallDispatched, journal.KindCallAdopted, journal.KindCallSettled,
 			journal.KindCallUnknown, journal.KindCallEvidence, journal.KindCallResolved,
 		},
 		about: func(body journal.Body) (string, bool) {

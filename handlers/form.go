@@ -41,6 +41,9 @@ func (f form) text(name string) string {
 	return journal.LineEnds(string(f.c.Request().PostArgs().Peek(name)))
 }
 
+// has reports whether the form has sent a field of this name.
+func (f form) has(name string) bool { return f.c.Request().PostArgs().Has(name) }
+
 // formField is a field as it was sent.
 type formField struct{ name, value string }
 
@@ -50,6 +53,19 @@ func (f form) fields(prefix string) []formField {
 	for k, v := range f.c.Request().PostArgs().All() {
 		if strings.HasPrefix(string(k), prefix) {
 			out = append(out, formField{string(k), string(v)})
+		}
+	}
+	return out
+}
+
+// sent are all fields; the first of several of one name counts.
+func (f form) sent() sentForm {
+	out := sentForm{values: map[string]string{}}
+	for k, v := range f.c.Request().PostArgs().All() {
+		name := string(k)
+		if _, again := out.values[name]; !again {
+			out.values[name] = journal.LineEnds(string(v))
+			out.names = append(out.names, name)
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/journal"
+	"holdfast/views/components"
 )
 
 // readJSON decodes the body into a struct, strictly: one object, each member
@@ -36,7 +37,7 @@ func readJSON(c *fiber.Ctx, into any) error {
 	if first := bytes.TrimLeft(body, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return badJSON("malformed-json", "The body must be a JSON object.")
 	}
-	if err := checkValue(dec, reflect.TypeOf(into), "", 0); err != nil {
+	if err := checkValue(dec, reflect.TypeOf(into), "", 0, false); err != nil {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
@@ -119,19 +120,16 @@ func orBody(field string) string {
 // maxDepth bounds the nesting of a body; nothing that we take comes near it.
 const maxDepth = 16
 
-// listDepth is that of the elements of a list that is a member of the body.
-const listDepth = 2
-
 // checkValue walks one value beside the type that it will be decoded into. It
 // finds what encoding/json lets pass: members given twice, or known in another
-// spelling.
-func checkValue(dec *json.Decoder, t reflect.Type, at string, depth int) error {
+// spelling. listed: the value stands in a list, however deep.
+func checkValue(dec *json.Decoder, t reflect.Type, at string, depth int, listed bool) error {
 	tok, err := dec.Token()
 	if err != nil {
 		return badJSON("malformed-json", "The body isn't well-formed JSON.")
 	}
-	// null is as good as no member where the body may leave it out, not in what a list has.
-	if tok == nil && depth > listDepth && t.Kind() != reflect.Pointer {
+	// A member that is null is as one that isn't there. What a list has is given whole.
+	if tok == nil && listed {
 		return wrongType(at, "null")
 	}
 	d, ok := tok.(json.Delim)
@@ -149,11 +147,11 @@ func checkValue(dec *json.Decoder, t reflect.Type, at string, depth int) error {
 			return wrongType(at, "array")
 		}
 		for dec.More() {
-			if err := checkValue(dec, t.Elem(), at, depth+1); err != nil {
+			if err := checkValue(dec, t.Elem(), at, depth+1, true); err != nil {
 				return err
 			}
 		}
-	} else if err := checkMembers(dec, t, at, depth); err != nil {
+	} else if err := checkMembers(dec, t, at, depth, listed); err != nil {
 		return err
 	}
 	if _, err := dec.Token(); err != nil { // the closing bracket
@@ -166,7 +164,7 @@ func wrongType(at, what string) error {
 	return journal.Errorf(journal.Unprocessable, "%s can't be a JSON %s. Nothing was recorded.", orBody(at), what).Typed("wrong-type").With("member", at)
 }
 
-func checkMembers(dec *json.Decoder, t reflect.Type, at string, depth int) error {
+func checkMembers(dec *json.Decoder, t reflect.Type, at string, depth int, listed bool) error {
 	if t.Kind() != reflect.Struct {
 		return wrongType(at, "object")
 	}
@@ -186,7 +184,7 @@ func checkMembers(dec *json.Decoder, t reflect.Type, at string, depth int) error
 		if !ok {
 			return journal.Errorf(journal.Unprocessable, "The member %s isn't known here. Nothing was recorded.", journal.Cut(path, 80)).Typed("unknown-member").With("member", journal.Cut(path, 80))
 		}
-		if err := checkValue(dec, field, path, depth+1); err != nil {
+		if err := checkValue(dec, field, path, depth+1, listed); err != nil {
 			return err
 		}
 	}
@@ -203,14 +201,37 @@ func memberType(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// sendJSON answers with a value, without HTML escaping.
+// sendJSON answers with a value, without HTML escaping and without what the secrets of
+// who asks hide in it.
 func sendJSON(c *fiber.Ctx, status int, v any) error {
+	b, err := maskedJSON(components.Mask(c.UserContext()), v)
+	if err != nil {
+		return err
+	}
+	return sendEncoded(c, status, b)
+}
+
+// sendCleanJSON is sendJSON for what has been cleaned already, piece by piece.
+func sendCleanJSON(c *fiber.Ctx, status int, v any) error {
 	b, err := journal.Encode(v)
 	if err != nil {
 		return err
 	}
+	return sendEncoded(c, status, b)
+}
+
+func sendEncoded(c *fiber.Ctx, status int, b []byte) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Status(status).Send(b)
+}
+
+// maskedJSON is a value without the secrets that are known now (OWN-3).
+func maskedJSON(clean *journal.Cleaner, v any) ([]byte, error) {
+	b, err := journal.Encode(v)
+	if err != nil || clean == nil {
+		return b, err
+	}
+	return clean.Typed(v, b)
 }
 
 // timeJSON writes Unix milliseconds as RFC 3339 in UTC with milliseconds.

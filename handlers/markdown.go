@@ -15,8 +15,9 @@ import (
 // it goes through code, data and fence, which leave nothing in it that could act:
 // not as Markdown, not as HTML, not on a terminal. The first error stays.
 type markdown struct {
-	w   *bufio.Writer
-	err error
+	w     *bufio.Writer
+	clean func() *journal.Cleaner // hides what several entries put together, too
+	err   error
 }
 
 // say writes our words. %s takes what is ours, or what code has made.
@@ -34,7 +35,7 @@ const (
 
 // code is data inside a line: a code span of one line, cut if it is long.
 func code(s string) string {
-	s = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(visible(journal.Cut(s, codeMax)))
+	s = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(components.PlainExact(visible(journal.Cut(s, codeMax))))
 	if s == "" {
 		return "(empty)"
 	}
@@ -48,7 +49,7 @@ func code(s string) string {
 // fence is data as a block, whose lines begin at an indent of blanks. No run in
 // it is as long as the fence, so nothing in it ends the block.
 func (m *markdown) fence(indent int, s string) {
-	s = strings.TrimSuffix(visible(s), "\n")
+	s = strings.TrimSuffix(visible(m.masked(s)), "\n")
 	pad, ticks := strings.Repeat(" ", indent), strings.Repeat("`", max(3, run(s, '`')+1, run(s, '~')+1))
 	m.say("%s%stext\n", pad, ticks)
 	for line := range strings.SplitSeq(s, "\n") {
@@ -61,8 +62,22 @@ func (m *markdown) fence(indent int, s string) {
 	m.say("%s%s\n", pad, ticks)
 }
 
+// exactly is a fence of what is acted on: a command, a diff or an input.
+func (m *markdown) exactly(s string) { m.fence(0, components.PlainExact(m.masked(s))) }
+
+// exactData is data of what is acted on.
+func (m *markdown) exactData(name, s string) { m.data(name, components.PlainExact(m.masked(s))) }
+
+func (m *markdown) masked(s string) string {
+	if m.clean == nil {
+		return s
+	}
+	return m.clean().Bytes(s)
+}
+
 // data is a named piece of data: in the line if it is short, else as a block.
 func (m *markdown) data(name, s string) {
+	s = m.masked(s)
 	if len(s) <= lineMax && !strings.Contains(s, "\n") {
 		m.say("%s: %s\n\n", name, code(s))
 		return

@@ -21,13 +21,20 @@ func draw(c *fiber.Ctx, status int, page templ.Component) error {
 	if c.Method() == fiber.MethodPost {
 		ctx = components.AnswersForm(ctx)
 	}
-	return page.Render(ctx, c.Response().BodyWriter())
+	if err := page.Render(ctx, c.Response().BodyWriter()); err != nil {
+		return err
+	}
+	if body, masked := components.MaskPage(ctx, c.Response().Body()); masked {
+		c.Response().SetBody(body)
+	}
+	return nil
 }
 
 // frame is what stands around a page. now is the snapshot's time.
 func (s *Server) frame(c *fiber.Ctx, title, here string, now int64) (pages.Frame, error) {
 	f, err := s.frameFor(c.UserContext(), viewerOf(c), title, now)
 	f.Current, f.Counts = here, true
+	f.Notice = keepNotice(c, nil)
 	return f, err
 }
 

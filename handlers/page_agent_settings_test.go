@@ -32,16 +32,37 @@ func seeAgents(t *testing.T, w *world, names ...string) {
 	}
 }
 
+// What an agent names its settings and their values is seen, not obeyed, also where a
+// browser shows nothing but text.
+func TestPages_SettingsOfHostileNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	seeAgents(t, w, "opencode")
+	options := offered()
+	options[0].Name, options[0].Choices = "Mo\u202edel", []journal.AgentChoice{{Value: "small", Name: "Sm\u202eall", Description: "li\u2066ttle", Group: "A\u202ecme"}}
+	if err := w.store.SaveAgentOffers(t.Context(), w.alice.user.ID, "opencode", "1", options); err != nil {
+		t.Fatal(err)
+	}
+	r := w.run(t, w.alice)
+	storetest.MustAppend(t, w.store, r.Claim, "", &journal.AgentOptions{ProcessID: "prc_1", Options: options})
+	for _, path := range []string{"/sessions/new", "/sessions/" + r.Session + "/settings"} {
+		b := w.tab(t, w.alice).open(path).page()
+		if html, err := b.doc.Html(); err != nil || strings.ContainsAny(html, "\u202e\u2066") || !strings.Contains(b.doc.Find("option").Text(), `Sm\u202eall: li\u2066ttle`) || b.doc.Find("optgroup").AttrOr("label", "") != `A\u202ecme` {
+			t.Errorf("%s: %s", path, b.doc.Find("select").Text())
+		}
+	}
+}
+
 // The form for a new session has what each agent offered its owner; only what is
 // chosen for the agent that is chosen counts, and a refusal keeps it.
 // proves OWN-1 ADM-6
 func TestPages_NewSessionSettings(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		seeAgents(t, w, "opencode", "other")
-		if err := w.store.SaveAgentOffers(t.Context(), w.alice.user.ID, "opencode", "1", offered()); err != nil {
+		if err := w.store.SaveAgentOffers(t.Context(), w.alice.user.ID, "opencode", "opencode <1>", offered()); err != nil {
 			t.Fatal(err)
 		}
-		b := w.tab(t, w.alice).open("/sessions/new").page().want(http.StatusOK, "As the agent offered them", "As the agent has it: Small <1>", "not known yet")
+		b := w.tab(t, w.alice).open("/sessions/new").page().want(http.StatusOK, "As “opencode <1>” offered them", "As the agent has it: “Small <1>”", "not known yet")
 		if n := b.doc.Find(`[data-testid="agent-set"] select`).Length(); n != 2 {
 			t.Errorf("%d settings can be chosen", n)
 		}
@@ -104,9 +125,9 @@ func TestPages_AgentSettings(t *testing.T) {
 			&journal.AgentCommands{Commands: []journal.AgentCommand{{Name: "init", Description: "set up <it>"}}},
 			&journal.AgentUsage{Used: 34_000, Size: 200_000, Cost: &journal.Cost{Amount: "0.1249", Currency: "USD"}})
 		b.open(path).page().want(http.StatusOK, "34 of 200 thousand tokens", "$0.12", "1 command of the agent", "/init", "set up <it>", "Change what the agent is set to")
-		b.open(path+"/settings").page().want(http.StatusOK, "The turn that is open goes on as it is", "Leave it as it is: Small <1>")
+		b.open(path+"/settings").page().want(http.StatusOK, "The turn that is open goes on as it is", "Leave it as it is: “Small <1>”")
 		b.submit(`[data-testid="agent-settings-form"]`, vals("set:model", "=large")).follow().want(http.StatusOK, "The agent’s settings are chosen", "From the next message on: large")
-		b.open(path+"/settings").page().want(http.StatusOK, "Leave it: from the next message on Large", "As the agent has it: Small <1>")
+		b.open(path+"/settings").page().want(http.StatusOK, "Leave it: from the next message on “Large”", "As the agent has it: “Small <1>”")
 		b.submit(`[data-testid="agent-settings-form"]`, vals("set:model", "=huge")).page().want(http.StatusUnprocessableEntity, "has no value")
 		b.post(path+"/settings", vals("set:model", "huge", "set:web", "=true", "idempotency_key", newKey())).page().want(http.StatusUnprocessableEntity, "names no value")
 		b.open(path + "/settings").page()
@@ -136,7 +157,7 @@ func TestAPI_Settings(t *testing.T) {
 			t.Fatal(err)
 		}
 		agents := w.do(t, get, "/api/v1/agents", as(w.alice)).want(t, http.StatusOK)
-		if items := agents["items"].([]any); len(items) != 2 || len(items[0].(map[string]any)["options"].([]any)) != 2 {
+		if items := agents["items"].([]any); len(items) != 2 || len(items[0].(map[string]any)["options"].([]any)) != 2 || items[0].(map[string]any)["options_version"] != "1" {
 			t.Errorf("the agents are %v", items)
 		}
 		if items := w.do(t, get, "/api/v1/agents", as(w.mallory)).want(t, http.StatusOK)["items"].([]any); items[0].(map[string]any)["options"] != nil {

@@ -93,7 +93,7 @@ func TestPages_AgentLook(t *testing.T) {
 	t.Parallel()
 	hostile := []store.Finding{
 		{Check: "start", Health: store.Healthy, Found: "<script>alert(1)</script> \x1b[31mred\x07 \u202Egnp"},
-		{Check: "stop", Health: store.Warning, Found: "it did not", Do: "mind \x00this"},
+		{Check: "stop", Health: store.Warning, Found: "opencode 1.2 did not", Do: "mind \x00this"},
 		{Check: "session", Health: store.Wrong, Found: strings.Repeat("long ", 2000), Do: "sign in"},
 	}
 	w := newWorld(t, storetest.New(t, "sqlite"), someAgents(func(_ context.Context, agent, _ string) ([]store.Finding, error) {
@@ -106,7 +106,7 @@ func TestPages_AgentLook(t *testing.T) {
 		return hostile, nil
 	}))
 	b := w.tab(t, w.alice).open("/settings/agents/opencode").page().submit(lookForm, vals()).follow().page().want(
-		http.StatusOK, "1 of 3 findings wrong", "<script>alert(1)</script>", `\x1b[31mred\x07`, `\u202egnp`, "Mind this", "Wrong", "To do: mind", "Start it and look again",
+		http.StatusOK, "1 of 3 findings wrong", "<script>alert(1)</script>", `\x1b[31mred\x07`, `\u202egnp`, "Mind this", "Wrong", "opencode 1.2 did not", "To do: mind", "Start it and look again",
 	)
 	if b.path != "/settings/agents/opencode" || b.doc.Find(`[data-testid="finding"]`).Length() != 3 || b.doc.Find("main script").Length() != 0 {
 		t.Errorf("%s has %d findings, %d scripts", b.path, b.doc.Find(`[data-testid="finding"]`).Length(), b.doc.Find("main script").Length())
@@ -126,7 +126,7 @@ func TestPages_AgentLook(t *testing.T) {
 	b.open("/settings/agents/third").page().submit(lookForm, vals()).follow().page().want(http.StatusOK, "The look came to nothing: no room.")
 }
 
-// One look at a time at an agent, few at once; a second press joins; the server's stop
+// One look at a time at an agent and of a person, few at once; a second press joins; the server's stop
 // ends them and waits.
 func TestPages_AgentLooksAreFew(t *testing.T) {
 	t.Parallel()
@@ -153,22 +153,29 @@ func TestPages_AgentLooksAreFew(t *testing.T) {
 		t.Error("it can be pressed again")
 	}
 	w.tab(t, w.mallory).post("/settings/agents/opencode/probe", vals("idempotency_key", newKey())).page().want(http.StatusConflict, "Somebody else looks at this agent just now")
-	if _, err := begin("own", w.mallory); err != nil {
+	w.tab(t, w.alice).post("/settings/agents/third/probe", vals("idempotency_key", newKey())).page().want(http.StatusConflict, "You look at another agent just now", "Nothing was started")
+	if _, err := begin("own", w.mallory); err != nil { // whatever hangs of another's
 		t.Fatal(err)
 	}
-	w.tab(t, w.alice).post("/settings/agents/third/probe", vals("idempotency_key", newKey())).page().want(http.StatusConflict, "2 agents are looked at just now")
-	<-began
-	<-began
+	if _, err := begin("third", person{user: store.User{ID: "usr_3"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begin("fourth", person{user: store.User{ID: "usr_4"}}); !journal.Is(err, journal.Conflict) || !strings.Contains(err.Error(), "3 agents are looked at just now") {
+		t.Errorf("a fourth: %v", err)
+	}
+	for range 3 {
+		<-began
+	}
 	if err := w.srv.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	for range 3 {
 		if err := <-ended; !errors.Is(err, errServerStops) {
 			t.Errorf("a look ended: %v", err)
 		}
 	}
 	if len(began) > 0 {
-		t.Error("more than two were begun")
+		t.Error("more than three were begun")
 	}
 	if _, err := begin("third", w.alice); !journal.Is(err, journal.Unavailable) {
 		t.Errorf("a look is begun after the stop: %v", err)

@@ -35,13 +35,13 @@ func (s *Server) showCall(c *fiber.Ctx) error {
 		return err
 	}
 	p := pages.Call{Call: call, Payload: components.CallPayload(call)}
-	if p.Frame, err = s.frame(c, "Call: "+p.Name(), "sessions", one.Now); err != nil {
+	if p.Frame, err = s.frame(c, "Call: "+components.QuotedName(p.Name()), "sessions", one.Now); err != nil {
 		return err
 	}
 	p.S, p.Facts = sessionView(&one, p.Viewer), components.CallFacts(call, p.Viewer)
 	if call.Unresolved() {
 		card := components.NewUnknownCard(call, one.Now, newKey())
-		card.Own = true
+		card.Own, card.Others = true, one.State.Unknowns()-1
 		p.Card, p.Prefix = &card, p.S.TitlePrefix()
 	}
 	text, total, err := s.outputEnd(c.UserContext(), ownerID, id)
@@ -49,7 +49,7 @@ func (s *Server) showCall(c *fiber.Ctx) error {
 		return err
 	}
 	p.Binary = !isText(text)
-	p.Output = components.NewLongOutput("out-"+id, id, "Output of "+p.Name(), string(text), total, int(min(max(lines, 1), components.MostLines)))
+	p.Output = components.NewLongOutput("out-"+id, id, components.OutputLabel(p.Name()), string(text), total, int(min(max(lines, 1), components.MostLines)))
 	p.Output.Dropped = call.DroppedBytes
 	if p.Entries, err = s.lastEntries(c, call.SessionID); err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestPages_CallOutputIsBounded(t *testing.T) {
 	w := newWorld(t, storetest.New(t, "sqlite"))
 	run := w.start(t, w.alice, "go")
 	call := run.MustDispatched(t, w.store, journal.EffectEffect)
-	b := w.tab(t, w.alice).open("/calls/"+call).page().want(http.StatusOK, "Started, no result yet", "No output was captured.")
+	b := w.tab(t, w.alice).open("/calls/"+call).page().want(http.StatusOK, "Started, no result yet", "No output was captured so far.")
 	var offset int64
 	for i := range 40 {
 		var text strings.Builder

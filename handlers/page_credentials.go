@@ -68,24 +68,32 @@ func (s *Server) drawCredentials(c *fiber.Ctx, status int, p pages.Credentials) 
 		}
 	}
 	if status == http.StatusOK {
-		p.Notice = credentialNotice(c, list)
+		said, err := s.credentialNotice(c, list)
+		if err != nil {
+			return err
+		}
+		p.Notice = keepNotice(c, said)
 	}
 	return draw(c, status, pages.CredentialsPage(p))
 }
 
 // credentialNotice says what a form has done, if it is so.
-func credentialNotice(c *fiber.Ctx, list []store.Credential) components.Phrase {
+func (s *Server) credentialNotice(c *fiber.Ctx, list []store.Credential) (components.Phrase, error) {
 	id := c.Query("id")
 	at := slices.IndexFunc(list, func(one store.Credential) bool { return one.ID == id })
 	switch n := notice(c.Query("notice")); {
 	case n == noticeStored && at >= 0 && list[at].Version > 1:
-		return components.Say(components.Code(list[at].Name), " is stored in place of the value that was there. Agents get it with their next turn.")
+		return components.Say(components.Code(list[at].Name), " is stored in place of the value that was there. Agents get it with their next turn."), nil
 	case n == noticeStored && at >= 0:
-		return components.Say(components.Code(list[at].Name), " is stored. Agents get it with their next turn.")
-	case n == noticeDeleted && at < 0 && id != "":
-		return components.Say("The credential is deleted. Agents don’t get it any more from their next turn on.")
+		return components.Say(components.Code(list[at].Name), " is stored. Agents get it with their next turn."), nil
+	case n == noticeDeleted && at < 0:
+		was, err := s.store.CredentialDeleted(c.UserContext(), current(c).User.ID, id)
+		if err != nil || !was {
+			return nil, err
+		}
+		return components.Say("The credential is deleted. Agents don’t get it any more from their next turn on."), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // submitCredential: POST /settings/credentials.

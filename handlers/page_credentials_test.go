@@ -95,6 +95,12 @@ func TestCredentials_StoredReplacedDeleted(t *testing.T) {
 		b.open(at).page().want(http.StatusOK, "Delete MODEL_KEY?", "can’t be brought back")
 		deletion, fields := b.fields(`[data-testid="credential-deletion-form"]`, nil)
 		b.post(deletion, fields).follow().page().want(http.StatusOK, "The credential is deleted", "None is stored")
+		gone := b.path
+		for said, who := range map[string]person{gone: w.mallory, "/settings/credentials?notice=deleted&id=crd_anything": w.alice, "/settings/credentials?notice=deleted&id=": w.alice} {
+			if got := w.tab(t, who).open(said).page().find("notice"); got != "" { // nothing of theirs was
+				t.Errorf("%s says %q", said, got)
+			}
+		}
 		b.post(deletion, fields).page().want(http.StatusGone, "MODEL_KEY was deleted already")
 		gets("codex")
 		for _, v := range []string{first, second} {
@@ -170,8 +176,8 @@ func TestCredentials_SignedOutKeepsNoValue(t *testing.T) {
 		action, body := b.fields(credentialForm, vals("name", "A_KEY", "value", value))
 		body.Set("for", w.alice.user.ID)
 		b.cookie = ""
-		b.post(action, body).hides(value).follow().page().hides(value).want(http.StatusOK, "Sign in")
-		b.submit(`[data-testid="login-form"]`, vals("email", w.alice.user.Email, "password", "right horse")).hides(value).follow().page().hides(value).want(http.StatusOK)
+		b.post(action, body).page().hides(value).want(http.StatusUnauthorized, "The credential was not stored")
+		b.submit(`[data-testid="login-form"]`, vals("email", w.alice.user.Email, "password", "right horse")).page().hides(value).want(http.StatusOK, "type it again")
 		// The same by a script in the page.
 		a := w.do(t, post, action, header("HX-Request", "true"), header("Sec-Fetch-Site", "same-origin"), sendsForm(body.Encode()))
 		if a.status != http.StatusUnauthorized || strings.Contains(string(a.body), value) {

@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -21,122 +23,130 @@ import (
 // the same browser may be somebody else. The field that says so is no proof, and
 // needn't be one: who writes it by hand can only show themselves what they sent.
 
-// draftForms are the forms whose text is kept, with the text's field, where the
-// form stands, and what may go along when it is sent again. An answer may not: it
-// is given anew, where what it answers can be read.
-var draftForms = []struct {
-	path   *regexp.Regexp
-	field  string
-	page   string // $1 is the id
-	fields []string
-	again  string // the label of the button; "": it is only shown
-}{
-	{regexp.MustCompile(`^/sessions$`), "prompt", "/sessions/new", []string{"workspace", "agent", "preset", "steps", "wall_h", "tokens", "cost_usd", keptField}, "Start session"},
-	{regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), "text", "/sessions/$1", []string{"delivery", keptField}, "Send it now"},
-	{regexp.MustCompile(`^/permissions/(per_[0-9a-z]{1,64})/decision$`), "message", "/permissions/$1", nil, ""},
-	{regexp.MustCompile(`^/calls/(call_[0-9a-z]{1,64})/resolution$`), "evidence", "/calls/$1", nil, ""},
-	{regexp.MustCompile(`^/attempts/(att_[0-9a-z]{1,64})/resolution$`), "evidence", "/needs-you", nil, ""},
-}
-
 // maxDraft bounds a kept text; a longer one would not be taken as a message either.
 const maxDraft = 2 * journal.MaxPromptBytes
 
+// sentForm is what a form has sent: its fields by name, and their names in order.
+type sentForm struct {
+	values map[string]string
+	names  []string
+}
+
 // newDraft keeps what a form of ours says; nil if there is nothing to keep.
-func newDraft(path string, value func(string) string) *pages.Draft {
-	for _, d := range draftForms {
-		if !d.path.MatchString(path) {
+func newDraft(path string, sent sentForm) *pages.Draft {
+	k := formAt(path)
+	if k == nil {
+		return nil
+	}
+	out := &pages.Draft{Action: path, Lost: k.lost, For: sent.values["for"], Key: sent.values["idempotency_key"], Page: k.at(path)}
+	for _, name := range sent.names {
+		v := sent.values[name]
+		if v == "" || !k.keeps(name) {
 			continue
 		}
-		text := value(d.field)
-		if text == "" || len(text) > maxDraft {
-			return nil
+		out.Fields = append(out.Fields, pages.Field{Name: name, Value: v})
+		if name == "delivery" && v == journal.DeliveryInterrupt { // it may be another turn by then
+			out.Again = components.StopAndSend
 		}
-		out := &pages.Draft{Action: path, Field: d.field, Text: text, For: value("for"), Key: value("idempotency_key"), Again: d.again, Page: d.path.ReplaceAllString(path, d.page)}
-		for _, name := range d.fields {
-			if v := value(name); v != "" {
-				out.Fields = append(out.Fields, pages.Field{Name: name, Value: journal.Cut(v, maxWorkspace)})
-			}
-		}
-		return out
 	}
-	return nil
+	switch text := sent.values[k.field]; { // without a field for it there is none
+	case len(text) > maxDraft:
+		return nil
+	case text != "":
+		out.Field, out.Text, out.Again = k.field, text, cmp.Or(out.Again, k.again)
+		return out
+	case k.refill == nil || len(out.Fields) == 0:
+		return nil
+	}
+	return out
 }
 
 // formDraft reads the draft that a sign-in form carries. It is checked like one
 // that comes from anywhere.
 func formDraft(f form) *pages.Draft {
-	text := f.text(pages.DraftField)
-	if text == "" {
+	path := f.text(pages.DraftAction)
+	k := formAt(path)
+	if k == nil {
 		return nil
 	}
 	var more map[string]string
-	if err := json.Unmarshal([]byte(f.text(pages.DraftMore)), &more); err != nil {
-		more = nil // the text is what matters
+	if err := json.Unmarshal([]byte(f.text(pages.DraftMore)), &more); err != nil || more == nil {
+		more = map[string]string{} // the text is what matters
 	}
-	path := f.text(pages.DraftAction)
-	for _, d := range draftForms {
-		if d.path.MatchString(path) {
-			return newDraft(path, func(name string) string {
-				if name == d.field {
-					return text
-				}
-				return more[name]
-			})
-		}
+	if k.field != "" {
+		more[k.field] = f.text(pages.DraftField)
 	}
-	return nil
+	return newDraft(path, sentForm{more, slices.Sorted(maps.Keys(more))})
 }
 
 // askSignIn asks for a sign-in, and remembers where the browser wanted to go, and
-// what it sent.
+// what it sent. Of what was sent nothing is done, and the answer says so.
 func (s *Server) askSignIn(c *fiber.Ctx) error {
-	next := ""
-	if c.Method() == fiber.MethodGet && c.Path() != "/" {
-		next = c.OriginalURL()
-	}
-	var draft *pages.Draft
-	if f, err := parseForm(c); err == nil && c.Method() == fiber.MethodPost {
-		draft = newDraft(c.Path(), f.text)
-	}
-	if draft != nil && draft.For == "" {
-		draft = nil // no form of a page of ours: whose it is can't be told
-	}
-	if draft != nil {
-		next = draft.Page
+	if k := formAt(c.Path()); k != nil && c.Method() == fiber.MethodPost {
+		return s.refuseSignedOut(c, k)
 	}
 	to := "/login"
-	if next != "" {
-		to += "?next=" + url.QueryEscape(next)
+	if c.Method() == fiber.MethodGet && c.Path() != "/" {
+		to = signInTo(c.OriginalURL())
 	}
-	inPlace := c.Get("HX-Request") == "true" // htmx would follow a redirect and put the page into a fragment
-	switch {
-	case inPlace && draft != nil: // the text stays where it was typed
-		return draw(c, http.StatusUnauthorized, components.SignedOutNotice(to))
-	case inPlace:
+	if isScript(c) { // htmx would follow a redirect and put the page into a fragment
 		c.Set("HX-Redirect", to)
 		return c.SendStatus(http.StatusUnauthorized)
-	case draft != nil:
-		p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: next, Draft: draft, Ended: s.endedSignIn(c)}
-		return draw(c, http.StatusUnauthorized, pages.SignInPage(p))
 	}
 	return c.Redirect(to, http.StatusSeeOther)
+}
+
+func signInTo(next string) string { return "/login?next=" + url.QueryEscape(next) }
+
+// refuseSignedOut answers a form that comes from nobody: it says what was not done,
+// and keeps what may be kept of it.
+func (s *Server) refuseSignedOut(c *fiber.Ctx, k *signedOutForm) error {
+	p := pages.SignIn{Frame: s.bareFrame("Sign in"), Next: k.at(c.Path()), Lost: k.lost}
+	if f, err := parseForm(c); err == nil {
+		sent := f.sent()
+		p.Draft = newDraft(c.Path(), sent)
+		if len(sent.values[k.field]) > maxDraft {
+			p.Lost += " The text was too long to be kept, or to be sent."
+		}
+	}
+	if p.Draft != nil && p.Draft.For == "" {
+		p.Draft = nil // no form of a page of ours: whose it is can't be told
+	}
+	if isScript(c) { // what was typed and chosen stays where it is
+		says := "You are signed out. " + p.Lost
+		if p.Draft != nil && p.Draft.Text != "" {
+			says = "You are signed out, so this was not sent. Your text is kept here."
+		}
+		return draw(c, http.StatusUnauthorized, components.SignedOutNotice(signInTo(p.Next), says))
+	}
+	p.Ended = s.endedSignIn(c)
+	return draw(c, http.StatusUnauthorized, pages.SignInPage(p))
 }
 
 // afterSignIn leads who has just signed in to the next page, or shows them what
 // they had typed and could not send.
 func (s *Server) afterSignIn(c *fiber.Ctx, u store.User, p *pages.SignIn) error {
-	switch {
-	case p.Draft == nil:
+	switch d := p.Draft; {
+	case d == nil:
 		return seeOther(c, p.Next)
-	case p.Draft.For != u.ID: // the next page is where the other one was
+	case d.For != u.ID && d.Text != "": // the next page is where the other one was
 		return seeOther(c, "/?notice="+string(noticeNotYours))
+	case d.For != u.ID:
+		return seeOther(c, "/")
+	case d.Text != "":
+		return s.offerDraft(c, u, *d)
 	}
-	return s.offerDraft(c, u, *p.Draft)
+	c.Locals(keyIdentity, identity{User: u, Scope: store.ScopeAll})
+	c.Locals(keyNotRecorded, components.Say("You were signed out when you sent this form. "+p.Draft.Lost+" What you chose is filled in again: look at it, and send it."))
+	c.SetUserContext(s.masking(c.UserContext(), u.ID))
+	return formAt(p.Draft.Action).refill(s, c, p.Draft)
 }
 
 // offerDraft shows what was not sent, to who has just signed in.
 func (s *Server) offerDraft(c *fiber.Ctx, u store.User, d pages.Draft) error {
 	c.Locals(keyIdentity, identity{User: u, Scope: store.ScopeAll})
+	c.SetUserContext(s.masking(c.UserContext(), u.ID))
+	d.Along = along(d.Fields)
 	now, err := s.store.Now(c.UserContext())
 	if err != nil {
 		return err

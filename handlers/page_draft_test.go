@@ -38,7 +38,7 @@ func TestPages_DraftAfterSignIn(t *testing.T) {
 		b.cookie = "" // signed out
 		b.post(action, body).page().want(http.StatusUnauthorized, "You are signed out, so this was not sent.")
 		login := `[data-testid="login-form"]`
-		b.submit(login, vals("email", w.alice.user.Email, "password", "wrong")).page().want(http.StatusUnauthorized, "don't match an account")
+		b.submit(login, vals("email", w.alice.user.Email, "password", "wrong")).page().want(http.StatusUnauthorized, "don’t match an account")
 		b.submit(login, vals("email", w.alice.user.Email, "password", "right horse")).page().want(http.StatusOK, "Your text was not sent")
 		if got := b.doc.Find("textarea#kept").Text(); got != text {
 			t.Errorf("the text became %q, want %q", got, text)
@@ -83,11 +83,14 @@ func TestPages_DraftKinds(t *testing.T) {
 			t.Errorf("%s: an answer is offered again", tt.path)
 		}
 	}
-	// Nothing to keep, or nobody to keep it for: as ever.
-	for path, body := range map[string]string{"/sessions": "prompt=words+of+nobody", "/sessions/" + th.session + "/prompts": "text=", "/sessions/" + th.session + "/archive": "text=x", "/logout": "text=x", "/sessions/" + th.session + "/interruption": "mode=now"} {
-		if a := w.do(t, post, path, sendsForm(body)); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login") {
-			t.Errorf("%s: %d to %q", path, a.status, a.header.Get("Location"))
+	// Nothing to keep, or nobody to keep it for: that nothing was done is said, and no more.
+	for path, body := range map[string]string{"/sessions": "prompt=words+of+nobody", "/sessions/" + th.session + "/prompts": "text=", "/sessions/" + th.session + "/archive": "text=x", "/sessions/" + th.session + "/interruption": "mode=now"} {
+		if a := w.do(t, post, path, sendsForm(body)); a.status != http.StatusUnauthorized || !strings.Contains(string(a.body), "not-recorded") || strings.Contains(string(a.body), "words of nobody") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
+	}
+	if a := w.do(t, post, "/logout", sendsForm("text=x")); a.status != http.StatusSeeOther || a.header.Get("Location") != "/login" {
+		t.Errorf("a sign-out without a sign-in: %d to %q", a.status, a.header.Get("Location"))
 	}
 	// In place, the text stays where it was typed.
 	a := w.do(t, post, "/sessions/"+th.session+"/prompts", sendsForm("text=hello&for="+w.alice.user.ID), header("HX-Request", "true"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -15,7 +16,10 @@ import (
 
 type pageLocal int
 
-const keyKept pageLocal = iota
+const (
+	keyKept        pageLocal = iota
+	keyNotRecorded           // what was not done, for the page that is drawn after a sign-in
+)
 
 // kept is what was typed into a form, so that a refusal doesn't lose it.
 type kept struct {
@@ -35,7 +39,7 @@ func keep(c *fiber.Ctx, k kept) { c.Locals(keyKept, k) }
 // messageOf is what a person may read of an error.
 func messageOf(err error) string {
 	_, e := explain(err)
-	return e.Message
+	return components.Curly(e.Message)
 }
 
 // slugOf is the stable name of an error, "" for none and for a foreign one.
@@ -61,6 +65,7 @@ var headings = map[string]string{
 	"commit-unknown":         "It isn’t known whether this was recorded",
 	"prompt-promoted":        "This message was delivered already",
 	"drawn-for-another":      "Somebody else is signed in now",
+	"method-not-allowed":     "Nothing to read here",
 }
 
 var statusHeadings = map[int]string{
@@ -73,7 +78,7 @@ var statusHeadings = map[int]string{
 // showFailure draws the page of an error: what happened, what still holds, and
 // what one can do, with the text that was typed (ux §11).
 func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
-	p := pages.Failure{Frame: s.failureFrame(c), Status: status, Message: e.Message, RequestID: requestID(c)}
+	p := pages.Failure{Frame: s.failureFrame(c), Status: status, Message: components.Curly(e.Message), RequestID: requestID(c)}
 	p.Heading = headingOf(status, e)
 	p.Title, p.Problem = p.Heading, true
 	k, _ := c.Locals(keyKept).(kept)
@@ -84,10 +89,20 @@ func (s *Server) showFailure(c *fiber.Ctx, status int, e *journal.Error) error {
 	}
 	p.Resend = resendOf(status, e, k)
 	p.Links = failureLinks(status, e, k, p.Viewer)
+	if e.Slug() == "method-not-allowed" && slices.Contains([]string{get, fiber.MethodHead}, c.Method()) {
+		p.Message = onlyForms
+		if form := formAt(c.Path()); form != nil {
+			p.Links = slices.Insert(p.Links, 0, components.Link(form.at(c.Path()), "To the page with the form"))
+		}
+	}
 	// The guard has ended the request's own context; templ draws nothing under an ended one.
 	c.SetUserContext(context.WithoutCancel(c.UserContext()))
 	return draw(c, status, pages.FailurePage(p))
 }
+
+// onlyForms is said to who opens an address that only forms are sent to: by its bar, or
+// by a link that somebody took from there.
+const onlyForms = "This address only takes what a form sends to it. Opening it did nothing: nothing was sent, and nothing was done again."
 
 // failureFrame is a frame that needs no database: it may be what has failed.
 // Where it can be asked, the page follows the viewer's preferences as any other.
@@ -166,6 +181,9 @@ func resendOf(status int, e *journal.Error, k kept) *pages.Resend {
 	default:
 		return nil
 	}
+	if slices.Contains(k.Fields, pages.Field{Name: "delivery", Value: journal.DeliveryInterrupt}) {
+		r.Label += ", and stop the turn"
+	}
 	return r
 }
 
@@ -185,7 +203,10 @@ func failureLinks(status int, e *journal.Error, k kept, v components.Viewer) []c
 	} else if k.Session != "" && status != http.StatusNotFound {
 		out = append(out, components.Link("/sessions/"+k.Session, "Back to the session"))
 	}
-	if v.ID == "" {
+	switch {
+	case e.Slug() == "setup-needed": // nobody can, and the sign-in page leads here
+		return out
+	case v.ID == "":
 		return append(out, components.Link("/login", "Sign in"))
 	}
 	return append(out, components.Link("/needs-you", "Needs you"), components.Link("/", "Sessions"))

@@ -46,7 +46,7 @@ func TestPages_StartAnew(t *testing.T) {
 		passes := w.start(t, w.alice, "go")
 		passes.forget(true)
 		path = "/sessions/" + passes.Session
-		b.open(path).page().want(200, "Try the old one once more")
+		b.open(path).page().want(200, "The agent could not take up this conversation", "Try the old one once more")
 		b.submit(`[data-testid="continuation-form"]`, nil).follow().wantState(journal.StateQueued)
 		failed := w.start(t, w.alice, "go")
 		failed.end(journal.TurnEnded{Outcome: journal.Failed, Reason: "x"})

@@ -44,7 +44,7 @@ func TestPages_MainJob(t *testing.T) {
 		// A decision: read, answered once, and a second answer told who was first.
 		run := w.pickUp(t, me, session)
 		_, request := run.ask("make deploy")
-		b.open("/sessions/"+session).page().wantState(journal.StateWaiting).want(200, "make deploy", "Nothing of it has been run")
+		b.open("/sessions/"+session).page().wantState(journal.StateWaiting).want(200, "make deploy", "of which nothing has been run")
 		again := w.tab(t, person{cookie: b.cookie}).open("/permissions/" + request).page()
 		b.submit(`[data-testid="decision-form"]`, vals("reply", "once")).follow().want(200, "Recorded as entry #")
 		again.submit(`[data-testid="decision-form"]`, vals("reply", "reject")).page().want(409, "This request was answered already", "You allowed this once at", "Your answer was not recorded")
@@ -221,11 +221,11 @@ func TestPages_SignIn(t *testing.T) {
 	b := w.tab(t, person{})
 	b.open("/needs-you").follow().page().want(200, "Sign in")
 	form := `[data-testid="login-form"]`
-	b.submit(form, vals("email", w.alice.user.Email, "password", "wrong horse")).page().want(401, "don't match an account")
+	b.submit(form, vals("email", w.alice.user.Email, "password", "wrong horse")).page().want(401, "don’t match an account")
 	if b.doc.Find("#email").AttrOr("value", "") != w.alice.user.Email || b.doc.Find("#password").AttrOr("value", "") != "" {
 		t.Error("the address is lost, or the password is in the page")
 	}
-	b.submit(form, vals("email", "nobody@example.org", "password", "right horse")).page().want(401, "don't match an account")
+	b.submit(form, vals("email", "nobody@example.org", "password", "right horse")).page().want(401, "don’t match an account")
 	b.open("/login?next=/needs-you").submit(form, vals("email", strings.ToUpper(w.alice.user.Email), "password", "right horse")).follow().page().want(200, "Needs you")
 	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"} {
 		b.open("/login?next=" + url.QueryEscape(next))
@@ -251,6 +251,9 @@ func TestPages_Setup(t *testing.T) {
 	w := newEmptyWorld(t, storetest.New(t, "sqlite"))
 	b := w.tab(t, person{})
 	b.open("/login").page().want(403, "Open the link that the server printed")
+	if links := b.doc.Find(`[data-testid="failure"] a`); links.Length() != 0 {
+		t.Errorf("where nobody can sign in it leads to %q", links.AttrOr("href", ""))
+	}
 	b.open("/setup").page().want(403)
 	b.open("/setup?code=wrong").page().want(410, "This link has ended")
 	b.post("/setup", vals("code", "wrong", "email", "a@example.org", "password", "long enough")).page().want(410)

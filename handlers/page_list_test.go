@@ -64,7 +64,7 @@ func TestPages_Inbox(t *testing.T) {
 	if b.doc.Find(`[data-testid="row-decision"]`).Length() != 1 || b.doc.Find("main input[type=checkbox]").Length() != 0 {
 		t.Error("what can't be read in its row can be answered there, or all at once")
 	}
-	if got := squeeze(b.doc.Find(`[data-testid="row-decision"] button`).First().Text()); got != "Allow once: make deploy" {
+	if got := squeeze(b.doc.Find(`[data-testid="row-decision"] button`).First().Text()); got != "Allow once: “make deploy”" {
 		t.Errorf("the button says %q", got)
 	}
 	if got := b.find("ready-row"); !strings.Contains(got, "Failed") || !strings.Contains(got, "the turn is not finished") {
@@ -101,7 +101,7 @@ func TestPages_MoreRequestsThanStandThere(t *testing.T) {
 		if n := b.doc.Find(`[data-testid="decision-card"]`).Length(); n != store.MaxPageRequests || !strings.Contains(b.find("requests-rest"), want) || b.doc.Find(`[data-testid="requests-rest"] a[href="/needs-you"]`).Length() != 1 {
 			t.Errorf("%d cards, and the page says %q", n, b.find("requests-rest"))
 		}
-		if got := b.doc.Find(`[data-testid="place"]`).First().Text(); !strings.HasPrefix(got, fmt.Sprintf("1 of %d permissions for this command.", len(asks))) {
+		if got := b.doc.Find(`[data-testid="place"]`).First().Text(); !strings.HasPrefix(got, fmt.Sprintf("1 of %d requests for this command: the agent asked for the same more than once.", len(asks))) {
 			t.Errorf("the first card says %q", got)
 		}
 		for _, ask := range asks[:2] {
@@ -147,7 +147,7 @@ func TestPages_TwoPermissionsOfACommand(t *testing.T) {
 			t.Errorf("%s: %d things have the names %q", path, found.Length(), slices.Sorted(maps.Keys(names)))
 		}
 	}
-	for i, want := range []string{"run this command, " + command + ", 1 of 2 for this command", "reach outside its workspace, /srv, 2 of 2 for this command"} {
+	for i, want := range []string{"run this command, “" + command + "”, 1 of 2 for this command", "reach outside its workspace, “/srv”, 2 of 2 for this command"} {
 		b.open("/permissions/" + ids[i]).page().want(http.StatusOK)
 		if got := squeeze(b.doc.Find("title").Text()); !strings.HasPrefix(got, "(2) Decision needed: "+want+": ") || strings.Count(strings.ToLower(got), "decision") != 1 {
 			t.Errorf("the title is %q, want it to say once that a decision is needed, then %q", got, want)
@@ -155,6 +155,17 @@ func TestPages_TwoPermissionsOfACommand(t *testing.T) {
 		if got := squeeze(b.doc.Find("h1").Text()); !strings.Contains(got, fmt.Sprintf("%d of 2", i+1)) {
 			t.Errorf("the heading is %q", got)
 		}
+	}
+	// One answer is not all that is needed, and the page says so.
+	allow := func(id string) string {
+		b.open("/sessions/"+a.Session).submit("#"+id+` [data-testid="decision-form"]`, vals("reply", "once")).follow().page()
+		return b.find("notice")
+	}
+	if got := allow(ids[0]); !strings.Contains(got, "Nothing was run yet: another request for the same command waits for your answer.") {
+		t.Errorf("with another request waiting the notice says %q", got)
+	}
+	if got := allow(ids[1]); strings.Contains(got, "Nothing was run yet") {
+		t.Errorf("with all answered the notice says %q", got)
 	}
 }
 
@@ -205,4 +216,17 @@ func TestPages_InboxRest(t *testing.T) {
 			t.Errorf("%s doesn't lead to the rest", rest)
 		}
 	})
+}
+
+// What is ready for review is called so in the lists, as on its own page, and no page
+// says that nothing needs its owner while it waits for a look.
+func TestPages_ReadyForReviewEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	w.start(t, w.alice, "go").end(journal.TurnEnded{Outcome: journal.Completed})
+	b := w.tab(t, w.alice).open("/needs-you").page().want(http.StatusOK, "Nothing waits for your answer. To look at, below: 1 session. No session is running.", "ready for review")
+	if strings.Contains(b.main(), "Nothing needs you") {
+		t.Error("nothing is said to need its owner")
+	}
+	b.open("/").page().want(http.StatusOK, "ready for review")
 }

@@ -279,6 +279,57 @@ func TestUnsent_KeptElsewhere(t *testing.T) {
 	})
 }
 
+// A text that was kept isn't lost with the end of its session: the closed session's
+// page shows it, and one that another save replaced. It can be brought to the form for
+// a new session, and stays until its writer discards it.
+func TestUnsent_ShownAfterArchive(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		page := "/sessions/" + w.session(t, w.alice)
+		open := func() *tab { return w.tab(t, w.alice).open(page).page() }
+		shown := func(b *tab, want string) {
+			t.Helper()
+			if got := strings.TrimPrefix(b.doc.Find(`[data-testid="unsent-closed"] textarea[readonly]`).Text(), "\n"); got != want {
+				t.Errorf("the page shows %q, want %q", got, want)
+			}
+		}
+		one, two := open(), open()
+		_, form := one.fields(`[data-testid="composer"]`, vals("text", "DRAFT-A\n<b>"))
+		one.post(page+"/unsent", form).want(http.StatusSeeOther)
+		_, form = two.fields(`[data-testid="composer"]`, vals("text", "DRAFT-B"))
+		two.open(page).submit(`[data-testid="archive"] form`, nil).want(http.StatusSeeOther)
+		shown(two.follow().page().want(http.StatusOK, "takes no messages", "was not sent"), "DRAFT-A\n<b>")
+
+		// From a form that had been opened before, and hadn't seen it.
+		two.post(page+"/unsent", form).page().want(http.StatusOK, "Your text is kept. It was not sent.", "replaced another text")
+		if got := two.doc.Find(`[data-testid="unsent-replaced"] details pre`).Text(); strings.TrimPrefix(got, "\n") != "DRAFT-A\n<b>" {
+			t.Errorf("the page shows %q as replaced", got)
+		}
+		shown(two, "DRAFT-B")
+		shown(open(), "DRAFT-B")
+
+		two.submit(`[data-testid="unsent-closed"] form[action="/sessions/new/unsent"]`, nil).want(http.StatusSeeOther)
+		_, fields := two.follow().page().fields(`[data-testid="new-session-form"]`, nil)
+		if got := strings.TrimPrefix(fields.Get("prompt"), "\n"); got != "DRAFT-B" {
+			t.Errorf("the form for a new session holds %q", got)
+		}
+		_, fields = w.tab(t, w.alice).open("/sessions/new").page().fields(`[data-testid="new-session-form"]`, vals("prompt", "ANOTHER", "agent", "runbook"))
+		two.post("/sessions/new/unsent", fields).want(http.StatusSeeOther)
+		two = open().submit(`[data-testid="unsent-closed"] form[action="/sessions/new/unsent"]`, nil).page().want(http.StatusOK, "ANOTHER")
+		_, fields = two.fields(`[data-testid="new-session-form"]`, nil)
+		if fields.Get("agent") == "" || fields.Get("workspace") == "" || fields.Get("preset") == "" {
+			t.Errorf("a text that was brought leaves its form without choices: %v", fields)
+		}
+
+		two = open()
+		shown(two, "DRAFT-B")
+		two.submit(`[data-testid="unsent-closed"] form[action$="/unsent"]:not([action="/sessions/new/unsent"])`, nil).want(http.StatusSeeOther)
+		two.follow().page().want(http.StatusOK, "takes no messages", "is kept here")
+		if two.doc.Find(`[data-testid="unsent-closed"]`).Length() != 0 {
+			t.Error("what was discarded is shown")
+		}
+	})
+}
+
 // Who goes back to a form that was sent and writes something else has it kept, and
 // is told so; the text that was sent isn't. A script's save that comes late keeps nothing.
 //

@@ -47,7 +47,11 @@ func (s *Server) submitUnsent(c *fiber.Ctx) error {
 		return sendKept(c, out)
 	}
 	if out.Other.Text == "" {
-		return seeOther(c, "/sessions/"+id+"?notice="+string(noticeKept)+"#composer-h")
+		n := noticeKept
+		if unsentText(f, "text") == "" {
+			n = noticeNotKept
+		}
+		return seeOther(c, "/sessions/"+id+"?notice="+string(n)+"#composer-h")
 	}
 	p, err := s.sessionPage(c, id, 0)
 	if err != nil {
@@ -75,6 +79,12 @@ func (s *Server) submitUnsentMission(c *fiber.Ctx) error {
 		return seeOther(c, "/sessions/new?notice="+string(noticeKept))
 	}
 	p := typedSession(f)
+	if !f.has("workspace") { // it comes from the page of a session that has ended
+		if p, err = s.blankSession(c); err != nil {
+			return err
+		}
+		p.Text = unsentText(f, "prompt")
+	}
 	p.Key, p.KeptAt, p.Version, p.Replaced = newKey(), out.At, out.At, out.Other.Text
 	return s.drawNewSession(c, http.StatusOK, p)
 }
@@ -147,11 +157,11 @@ func (s *Server) forgetUnsent(c *fiber.Ctx, f form, key, place string) {
 }
 
 type pulseJSON struct {
-	Needs   int    `json:"needs"`   // what needs the person, over all sessions
-	Changed int    `json:"changed"` // sessions that changed since
-	Icon    string `json:"icon"`    // what the tab shall show
-	Full    bool   `json:"full"`    // the journal's disk takes no more
-	For     string `json:"for"`     // who is signed in: a page of somebody else's covers itself
+	Needs   int    `json:"needs"`         // what needs the person, over all sessions
+	Changed int    `json:"changed"`       // sessions that changed since
+	Icon    string `json:"icon" mask:"-"` // what the tab shall show
+	Full    bool   `json:"full"`          // the journal's disk takes no more
+	For     string `json:"for" mask:"-"`  // who is signed in: a page of somebody else's covers itself
 }
 
 // showPulse: GET /pulse?since=MS tells a page that stays open what changed.

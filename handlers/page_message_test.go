@@ -140,6 +140,41 @@ func TestPageStream_CallIsDescribed(t *testing.T) {
 	})
 }
 
+// What an agent says of its call once somebody was asked, which is something else, leaves
+// the row of its intent as it was, in the page and in the stream.
+//
+// proves CAL-1 JRN-1
+func TestPages_CallIsContradicted(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.serve(t)
+		r := w.run(t, w.alice)
+		att, call := attempt(t, w, r), store.NewID("call")
+		input := func(command string) []byte {
+			return []byte(`{"title":"Terminal","kind":"execute","input":{"command":"` + command + `"}}`)
+		}
+		b := r.Propose(call, journal.EffectEffect)
+		b.AttemptID, b.Tool, b.Input = &att, "execute", input("ls")
+		storetest.MustAppend(t, w.store, r.Claim, "", b, &journal.CallDescribed{CallID: call, InputSHA256: "s", Input: input("ls -la")})
+		head := int64(len(storetest.Events(t, w.store, r.Session)))
+		s := w.openAt(t, fmt.Sprintf("/sessions/%s/stream?after=%d", r.Session, head), browser(w.alice))
+		storetest.MustAppend(t, w.store, r.Claim, "",
+			&journal.CallContradicted{CallID: call, InputSHA256: "t", Input: input("rm -rf x"), Late: journal.LateAsked},
+			&journal.CallDescribed{CallID: call, InputSHA256: "u", Input: input("rm -rf y"), Late: journal.LateAsked})
+		for doc := fragment(t, s.event().data); ; doc = fragment(t, s.event().data) {
+			if doc.Find("[hx-swap-oob]#title-"+call).Length() != 0 {
+				t.Errorf("the stream rewrites the row of the intent: %s", squeeze(doc.Text()))
+			}
+			if doc.Find("li[hidden]").Length() == 1 { // the last one, which has no row of its own
+				break
+			}
+		}
+		page := w.tab(t, w.alice).open("/sessions/" + r.Session).page()
+		if got := squeeze(page.doc.Find("#title-" + call).Text()); got != "The agent proposed ls -la" {
+			t.Errorf("the row of the intent says %q", got)
+		}
+	})
+}
+
 // The card of a message whose outcome is unknown says which one it was; with a call
 // beside it the notice says that one answer isn't enough.
 // proves CAL-6 ATT-6

@@ -80,9 +80,16 @@ func (in *inbox) addReconciles() {
 		one := in.session(u.SessionID)
 		item := pages.InboxItem{
 			Kind: components.Reading{Key: "reconcile", Words: "Reconcile", Icon: "unk", Tone: components.ToneUnk}, Session: one, Since: u.Since,
-			Text: "A message to the agent " + components.Line(one.State.Agent, 40), Href: one.Path() + "#" + u.AttemptID, Action: "Check and record",
+			Text: "A message to the agent “" + components.Line(one.State.Agent, 40) + "”", Prose: true, Href: one.Path() + "#" + u.AttemptID, Action: "Check and record",
+		}
+		if lost := one.State.LostWith(u.AttemptID); lost != nil {
+			item.Text += ", whose process may still be running"
+			if lost.Host != "" {
+				item.Text += " on " + components.Line(lost.Host, 60)
+			}
 		}
 		if u.Call != nil {
+			item.Prose = false
 			item.Text, item.Href = components.NewCallTitle(u.Call.Tool, components.CallPayload(u.Call)), components.CallPath(u.Call.ID)
 		}
 		in.page.Open = append(in.page.Open, item)
@@ -95,7 +102,7 @@ func (in *inbox) addMissing() {
 		one := sessionView(&in.list.Missing[i], in.page.Viewer)
 		in.page.Open = append(in.page.Open, pages.InboxItem{
 			Kind: components.Reading{Key: "blocked", Words: one.Missing(), Icon: "hold", Tone: components.ToneAsk}, Session: one,
-			Since: one.State.BaseSince, Text: components.Line(one.MissingDetail(), 160), Href: one.Path() + "#needs", Action: one.MissingAction(),
+			Since: one.State.BaseSince, Text: components.Told(one.MissingDetail(), 160), Prose: true, Href: one.Path() + "#needs", Action: one.MissingAction(),
 		})
 	}
 	in.rest("blocked session", len(in.list.Missing), in.list.Count.Missing)
@@ -111,13 +118,18 @@ func (s *Server) showRequest(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	card := components.NewDecisionCard(r.Request, r.Call, r.Session.Now, newKey())
-	card.Nr, card.Of, card.Own = r.Nr, r.Of, true
+	asked := r.Call
+	if r.Asked != nil && r.Request.State != journal.RequestPending { // what was decided on
+		asked = r.Asked
+	}
+	card := components.NewDecisionCard(r.Request, asked, r.Session.Now, newKey())
+	card.Nr, card.Of, card.Own, card.Agent = r.Nr, r.Of, true, r.Session.State.Agent
+	card.After(r.Lost)
 	f, err := s.frame(c, "", "needs", r.Session.Now)
 	if err != nil {
 		return err
 	}
-	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: card, Call: r.Call}
+	p := pages.Request{Frame: f, S: sessionView(&r.Session, f.Viewer), Card: card, Call: r.Call, Anew: r.Call != nil && asked.InputSHA256 != r.Call.InputSHA256}
 	if r.Request.State == journal.RequestPending {
 		p.Prefix = p.S.TitlePrefix()
 	}

@@ -46,8 +46,17 @@ func TestPages_NewSession(t *testing.T) {
 			t.Errorf("the limits were recorded as %+v", created.Limits)
 		}
 		b.open("/sessions/new").page()
-		if b.doc.Find("input[name=workspace]").AttrOr("value", "") != "/srv/shop" || b.doc.Find("input[name=preset][checked]").AttrOr("value", "") != "workspace" || b.doc.Find("#workspaces option").Length() != 1 {
+		if b.doc.Find("input[name=workspace]").AttrOr("value", "") != "/srv/shop" || b.doc.Find("#workspaces option").Length() != 1 {
 			t.Error("what was used last isn't offered")
+		}
+		// What allows more than the default is never chosen by itself, and what allows less is.
+		if got := b.doc.Find("input[name=preset][checked]").AttrOr("value", ""); got != "ask_writes" || !strings.Contains(b.find("wider-before"), "Your last session had “Work freely inside the workspace”.") {
+			t.Errorf("after a session with the widest preset %q is chosen, and it says %q", got, b.find("wider-before"))
+		}
+		b.submit(`[data-testid="new-session-form"]`, vals("prompt", "again", "preset", "ask_all")).follow()
+		b.open("/sessions/new").page()
+		if got := b.doc.Find("input[name=preset][checked]").AttrOr("value", ""); got != "ask_all" || b.find("wider-before") != "" {
+			t.Errorf("after a session with the strictest preset %q is chosen, and it says %q", got, b.find("wider-before"))
 		}
 		w.tab(t, w.mallory).open("/sessions/new").page()
 		if strings.Contains(w.tab(t, w.mallory).open("/sessions/new").page().main(), "/srv/shop") {
@@ -133,6 +142,40 @@ func TestReadLimits(t *testing.T) {
 		}
 		if (err == nil) != (want != journal.Limits{}) || err == nil && got != want {
 			t.Errorf("%v: %+v, %v, want %+v", raw, got, err, want)
+		}
+	}
+}
+
+// Presets answer what is asked; an agent of its own program decides that itself, which
+// is said where a preset is chosen, and where a session shows its own.
+func TestPages_PresetsHoldForWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	b := w.tab(t, w.alice).open("/sessions/new").page()
+	if b.doc.Find(`[data-testid="presets-hold"]`).Length() != 0 || strings.Contains(b.main(), "Nothing runs before") {
+		t.Error("the runbook is said to act unasked, or a preset promises what no preset can")
+	}
+	agents := []store.Agent{{Name: runbook, Kind: "builtin", Available: true}, {Name: "opencode", Kind: "acp", Available: true}}
+	if err := w.store.SeeWorker(t.Context(), store.Worker{ID: "w1", StateFolderID: "f1", Host: "h", Agents: agents}); err != nil {
+		t.Fatal(err)
+	}
+	b.open("/sessions/new").page()
+	says := b.doc.Find(`[data-testid="presets-hold"]`)
+	if !strings.Contains(says.Text(), "What it doesn’t ask for it does, under every preset") || says.Closest("details").Length() != 0 {
+		t.Errorf("of an agent that decides itself what it asks it is said: %q", says.Text())
+	}
+	b.doc.Find("input[name=preset]").Each(func(_ int, radio *goquery.Selection) {
+		if !strings.Contains(radio.AttrOr("aria-describedby", ""), "presets-hold") {
+			t.Error("a preset isn't described by it")
+		}
+	})
+	for agent, holds := range map[string]bool{runbook: false, "opencode": true} {
+		b.post("/sessions", vals("prompt", "go", "workspace", "/srv/x", "agent", agent, "preset", "ask_all", "idempotency_key", newKey())).follow()
+		if got := strings.Contains(b.doc.Find(".meta").Text(), "for what the agent asks; what it doesn’t ask for it does, and the journal says so"); got != holds {
+			t.Errorf("%s: that its permissions hold for what it asks is said: %v", agent, got)
+		}
+		if n := b.doc.Find(".meta details").Length(); n == 1 != holds {
+			t.Errorf("%s: where there is little room it stands in %d folds", agent, n)
 		}
 	}
 }

@@ -25,6 +25,7 @@ const (
 	noticeContinued notice = "continued"
 	noticeArchived  notice = "archived"
 	noticeKept      notice = "kept"
+	noticeNotKept   notice = "not-kept"
 	noticeSaved     notice = "saved"
 	noticeNotYours  notice = "not-yours"
 	noticeStored    notice = "stored"
@@ -37,6 +38,7 @@ var noticeWords = map[notice]string{
 	noticeStopping: "Stopping was asked for", noticeStopped: "The turn has ended already; nothing is left to stop",
 	noticeContinued: "The session goes on", noticeArchived: "Archived",
 	noticeKept: "Your text is kept. It was not sent", noticeSaved: "Your settings are saved",
+	noticeNotKept:  "No text that you typed is kept here",
 	noticeSet:      "The agent’s settings are chosen from the next message on",
 	noticeNotYours: "A text that somebody else had typed was not sent, and is not shown to you",
 }
@@ -49,6 +51,7 @@ var noticeHolds = map[notice]func(*store.SessionPage) bool{
 	noticeContinued: func(p *store.SessionPage) bool { return continued(&p.Session) },
 	noticeArchived:  func(p *store.SessionPage) bool { return p.Session.State.Archived },
 	noticeKept:      func(p *store.SessionPage) bool { return p.Unsent.Text != "" },
+	noticeNotKept:   func(p *store.SessionPage) bool { return p.Unsent.Text == "" },
 }
 
 // pageNotice is the notice of a page that isn't a session's, if the address asks for
@@ -80,11 +83,34 @@ func (s *Server) sessionNotice(c *fiber.Ctx, snap *store.SessionPage) (says comp
 	if err != nil {
 		return nil, ""
 	}
-	what, of, ok := s.noticeAbout(c, n, body)
+	what, of, ok := s.noticeAbout(c, snap, n, body)
 	if !ok {
 		return nil, ""
 	}
-	return components.Say(noticeWords[n]+recordedWord(n), components.EntryLink(seq), what, ".", unansweredYet(snap, body)), of
+	return components.Say(wordsNow(snap, n)+recordedWord(n), components.EntryLink(seq), what, ".", unansweredYet(snap, body), endedSince(snap, n)), of
+}
+
+// wordsNow are the words of a notice as the session stands now: the address stays
+// while it moves on.
+func wordsNow(snap *store.SessionPage, n notice) string {
+	if n == noticeContinued && !goesOn(&snap.Session.State) {
+		return "The session was continued"
+	}
+	return noticeWords[n]
+}
+
+// goesOn reports whether a turn is open, or one will begin by itself.
+func goesOn(st *journal.State) bool { return st.TurnOpen() || len(st.Admitted) > 0 && !st.Held }
+
+// endedSince says that what was asked for has come about.
+func endedSince(snap *store.SessionPage, n notice) string {
+	switch st := &snap.Session.State; {
+	case n == noticeStopping && !st.TurnOpen():
+		return " The turn has ended."
+	case n == noticeContinued && !goesOn(st):
+		return " Its turn has ended since."
+	}
+	return ""
 }
 
 // unansweredYet says that a word about an outcome isn't the last that is needed.
@@ -112,13 +138,13 @@ func recordedWord(n notice) string {
 
 // noticeAbout says what an entry records that a notice may speak of; false if the
 // notice speaks of others.
-func (s *Server) noticeAbout(c *fiber.Ctx, n notice, body journal.Body) (what components.Phrase, of string, ok bool) {
+func (s *Server) noticeAbout(c *fiber.Ctx, snap *store.SessionPage, n notice, body journal.Body) (what components.Phrase, of string, ok bool) {
 	recorded := n == noticeRecorded || n == noticeAlready
 	switch b := body.(type) {
 	case *journal.PromptAdmitted:
 		return components.Say(": your message"), "", recorded
 	case *journal.PermissionReplied:
-		return s.replyNotice(c, b), b.ID, recorded
+		return s.replyNotice(c, snap, b), b.ID, recorded
 	case *journal.CallResolved:
 		what = components.Say(": your word about a call")
 		if call, err := s.store.Call(c.UserContext(), current(c).User.ID, b.CallID); err == nil {
@@ -141,7 +167,7 @@ func (s *Server) noticeAbout(c *fiber.Ctx, n notice, body journal.Body) (what co
 
 // replyNotice names the request by the entry whose number its card has: another
 // card may stand right below.
-func (s *Server) replyNotice(c *fiber.Ctx, b *journal.PermissionReplied) components.Phrase {
+func (s *Server) replyNotice(c *fiber.Ctx, snap *store.SessionPage, b *journal.PermissionReplied) components.Phrase {
 	did, once := "allowed", ", once"
 	if b.Reply == journal.ReplyReject {
 		did, once = "denied", ""
@@ -150,7 +176,24 @@ func (s *Server) replyNotice(c *fiber.Ctx, b *journal.PermissionReplied) compone
 	if err != nil {
 		return components.Say(": you " + did + " a request" + once)
 	}
-	return components.Say(": you "+did+" what ", components.EntryOf(r.Request.SessionID, r.Request.AskedSeq), " asked"+once)
+	return components.Say(": you "+did+" what ", components.EntryOf(r.Request.SessionID, r.Request.AskedSeq), " asked"+once, stillAsked(snap, r.Request.Tool.CallID))
+}
+
+// stillAsked says that a call waits for other answers.
+func stillAsked(snap *store.SessionPage, call string) string {
+	n := 0
+	for _, r := range snap.Requests {
+		if r.Tool.CallID == call {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ". Nothing was run yet: another request for the same command waits for your answer"
+	}
+	return fmt.Sprintf(". Nothing was run yet: %d other requests for the same command wait for your answer", n)
 }
 
 // toSession sends the browser to a session's page with a notice.

@@ -52,6 +52,36 @@ func TestPages_NoticeSaysWhatIsSo(t *testing.T) {
 	})
 }
 
+// What a notice says of the session is so now: its address stays while that moves on.
+func TestPages_NoticeMovesOn(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		a := w.start(t, w.alice, "go")
+		if err := w.store.RequestInterrupt(t.Context(), w.alice.user.ID, a.Session, journal.InterruptBoundary); err != nil {
+			t.Fatal(err)
+		}
+		stopping := fmt.Sprintf("/sessions/%s?notice=stopping&seq=%d", a.Session, lastOf(t, w, a.Session, journal.KindInterruptRequested))
+		b := w.tab(t, w.alice).open(stopping).page().want(http.StatusOK, "Stopping was asked for as entry #")
+		if strings.Contains(b.find("notice"), "ended") {
+			t.Errorf("it has not ended, and the notice says %q", b.find("notice"))
+		}
+		a.end(journal.TurnEnded{Outcome: journal.Stopped})
+		if got := b.open(stopping).page().find("notice"); !strings.HasSuffix(got, "The turn has ended.") {
+			t.Errorf("it has ended, and the notice says %q", got)
+		}
+		if err := w.store.Continue(t.Context(), w.alice.user.ID, a.Session, nil); err != nil {
+			t.Fatal(err)
+		}
+		continued := fmt.Sprintf("/sessions/%s?notice=continued&seq=%d", a.Session, lastOf(t, w, a.Session, journal.KindContinuation))
+		if got := b.open(continued).page().find("notice"); !strings.HasPrefix(got, "The session goes on as entry #") {
+			t.Errorf("it goes on, and the notice says %q", got)
+		}
+		w.pickUp(t, w.alice, a.Session).end(journal.TurnEnded{Outcome: journal.Failed, Reason: "x"})
+		if got := b.open(continued).page().find("notice"); !strings.HasPrefix(got, "The session was continued as entry #") || !strings.HasSuffix(got, "Its turn has ended since.") {
+			t.Errorf("it has ended, and the notice says %q", got)
+		}
+	})
+}
+
 // lastOf is the seq of the last entry of a kind.
 func lastOf(t *testing.T, w *world, session string, kind journal.Kind) (seq int64) {
 	t.Helper()

@@ -3,6 +3,7 @@ package handlers
 import (
 	"bufio"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -51,11 +52,34 @@ func (s *Server) showOutput(c *fiber.Ctx) error {
 	p := pages.CallOutput{Frame: f, S: sessionView(&one, f.Viewer), Call: call, Offset: offset, Total: out.Total}
 	p.Binary = !isText(out.Data)
 	data := wholeRunes(out.Data)
-	p.Text = string(data)
+	if p.Text, err = s.maskedPiece(c, id, offset, string(data), out.Next-int64(len(out.Data)-len(data))); err != nil {
+		return err
+	}
 	if next := out.Next - int64(len(out.Data)-len(data)); next < out.Total {
 		p.Next = next
 	}
 	return draw(c, http.StatusOK, pages.CallOutputPage(p))
+}
+
+// maskedPiece is a piece of a call's output without the owner's secrets, also those
+// that reach over its edges. next is where the following piece begins.
+func (s *Server) maskedPiece(c *fiber.Ctx, id string, offset int64, piece string, next int64) (string, error) {
+	ctx, ownerID := c.UserContext(), current(c).User.ID
+	clean := s.store.Cleaner(ownerID)
+	n := clean.Longest()
+	if n == 0 {
+		return piece, nil
+	}
+	var before string
+	if from := max(0, offset-int64(n)); from < offset {
+		out, err := s.store.CallOutput(ctx, ownerID, id, from, int(offset-from))
+		if err != nil {
+			return "", err
+		}
+		before = string(out.Data)
+	}
+	after, err := s.store.CallOutput(ctx, ownerID, id, next, n)
+	return clean.Piece(before, piece, string(after.Data)), err
 }
 
 // wholeRunes leaves out a character that the end has cut; the next page begins with it.
@@ -89,7 +113,11 @@ func (s *Server) downloadOutput(c *fiber.Ctx, id string) error {
 				s.log.Error("download panicked", slog.String("request_id", request), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			}
 		}()
-		err := writeOutput(ctx, rolling{w, func() error { return s.extend(conn) }}, s.store, ownerID, id)
+		masked := s.store.Cleaner(ownerID).Writer(rolling{w, func() error { return s.extend(conn) }})
+		err := writeOutput(ctx, masked, s.store, ownerID, id)
+		if err == nil {
+			err = masked.Close()
+		}
 		if err == nil {
 			return
 		}
@@ -103,7 +131,7 @@ func (s *Server) downloadOutput(c *fiber.Ctx, id string) error {
 }
 
 // writeOutput writes what a call has put out so far, piece by piece.
-func writeOutput(ctx context.Context, w rolling, st *store.Store, ownerID, id string) error {
+func writeOutput(ctx context.Context, w io.Writer, st *store.Store, ownerID, id string) error {
 	for offset := int64(0); ; {
 		out, err := st.CallOutput(ctx, ownerID, id, offset, outputMax)
 		if err != nil {

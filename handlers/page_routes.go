@@ -15,6 +15,7 @@ func (s *Server) pageRoutes() []route {
 		{get, "/", owner, read, s.listSessions},
 		{get, "/sessions/new", owner, read, s.newSession},
 		{post, "/sessions/new/unsent", owner, prompt, s.submitUnsentMission},
+		{get, "/sessions", owner, read, toSessions},
 		{post, "/sessions", owner, prompt, s.submitSession},
 		{get, "/sessions/:id", owner, read, s.showSession},
 		{get, "/sessions/:id/stream", owner, read, s.showStream},

@@ -37,7 +37,7 @@ func TestPages_Running(t *testing.T) {
 		proposed := agent.propose(own, "make")
 		proposed.AttemptID = &att
 		storetest.MustAppend(t, w.store, agent.Claim, "", &journal.AgentStarted{ProcessID: "prc_1"}, &journal.AgentOpened{ProcessID: "prc_1"}, &journal.AttemptPrepared{AttemptID: att, TurnID: agent.Turn}, &journal.AttemptDispatched{AttemptID: att, ProcessID: "prc_1"}, proposed, &journal.CallDispatched{CallID: own, N: 1, AllowedBy: journal.AllowedBy{Type: journal.AllowedByRule}})
-		b.open("/running").page().want(http.StatusOK, "1 agent works now: Deploy the shop.")
+		b.open("/running").page().want(http.StatusOK, "1 agent works now: Deploy the shop")
 		b.open("/sessions/"+agent.Session).page().want(http.StatusOK, "A call of the agent’s is under way.")
 		w.tab(t, w.mallory).open("/running").page().want(http.StatusOK, "none works just now")
 

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -127,6 +128,9 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 	fillCards(&p, snap)
 	s.nameMessages(ctx, &p)
 	steers := s.aboutAgent(ctx, &p.S)
+	for i := range p.Queue {
+		p.Queue[i].Joins = steers && p.S.State.TurnOpen()
+	}
 	p.Forgotten = components.ForgottenCard{Session: p.S, Key: newKey(), Again: p.Keys.Continue, Summary: snap.Summary, Locked: p.Locked()}
 	if c := snap.Commands; c != nil {
 		p.Commands = components.CommandList{Commands: c.Commands, More: c.More}
@@ -139,8 +143,14 @@ func (s *Server) sessionModel(ctx context.Context, v components.Viewer, snap *st
 
 func windowOf(snap *store.SessionPage, v components.Viewer) components.Window {
 	w := components.Window{
-		SessionID: snap.Session.ID, Events: snap.Events, Calls: snap.Calls, Outputs: map[string]components.Ends{}, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now,
+		SessionID: snap.Session.ID, Events: snap.Events, Calls: snap.Calls, Before: snap.Before, Outputs: map[string]components.Ends{}, Texts: snap.Texts, Viewer: v, Now: snap.Session.Now,
 		Writing: map[string]components.Writing{}, Through: snap.Through, Ended: snap.Session.UpdatedAt,
+	}
+	if snap.Session.State.Agent != runbook { // which keeps no conversation
+		w.Untold = map[string]string{}
+		for _, u := range snap.Untold {
+			w.Untold[u.ID] = u.TurnID
+		}
 	}
 	for _, m := range snap.Writing {
 		w.Writing[store.MessageKey(m.Message, m.Part)] = components.Writing{Seq: m.Seq, CutOff: m.CutOff, Text: m.Text, Through: m.Through, Before: m.Before}
@@ -172,7 +182,8 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 	now := snap.Session.Now
 	for _, r := range snap.Requests {
 		card := components.NewDecisionCard(r, snap.Calls[r.Tool.CallID], now, newKey())
-		card.Locked = p.Locked()
+		card.Locked, card.Agent = p.Locked(), p.S.State.Agent
+		card.After(snap.Lost[r.Tool.CallID])
 		p.Requests = append(p.Requests, card)
 	}
 	cards := make([]*components.DecisionCard, len(p.Requests))
@@ -183,17 +194,21 @@ func fillCards(p *pages.Session, snap *store.SessionPage) {
 	for _, card := range cards {
 		card.Of = max(card.Of, snap.Asked[card.Request.Tool.CallID])
 	}
+	others := snap.Session.State.Unknowns() - 1
 	for _, call := range snap.Unknown {
 		card := components.NewUnknownCard(call, now, newKey())
-		card.Locked = p.Locked()
+		card.Locked, card.Others = p.Locked(), others
 		p.Unknown = append(p.Unknown, card)
 	}
-	for _, id := range snap.Session.State.UnknownAttempts {
-		p.Attempts = append(p.Attempts, components.AttemptCard{ID: id, Agent: p.S.State.Agent, Key: newKey(), Locked: p.Locked()})
+	st := &snap.Session.State
+	goesOn := !st.Held && st.Sends()
+	for _, id := range st.UnknownAttempts {
+		p.Attempts = append(p.Attempts, components.AttemptCard{ID: id, Agent: p.S.State.Agent, Key: newKey(), Locked: p.Locked(), Others: others, Sends: goesOn, Lost: st.LostWith(id), Now: now})
 	}
 	for _, q := range snap.Queue {
 		p.Queue = append(p.Queue, components.QueuedPrompt{
 			ID: q.Receipt.ID, Seq: q.Receipt.AdmittedSeq, At: q.Receipt.CreatedAt, Delivery: q.Receipt.Delivery, Text: q.Text, Key: newKey(),
+			Next: st.Turn != nil && slices.Contains(st.Turn.Sent, q.Receipt.ID),
 		})
 	}
 }
@@ -240,8 +255,8 @@ func (s *Server) aboutAgent(ctx context.Context, one *components.Session) (steer
 	one.AgentHref = agentsPath
 	for _, a := range agents {
 		if a.Name == one.State.Agent {
-			one.AgentHref = components.AgentPath(a.Name)
-			return a.Steer != "after_turn"
+			one.AgentHref, one.AfterTurn = components.AgentPath(a.Name), a.Steer == "after_turn"
+			return !one.AfterTurn
 		}
 	}
 	return true
@@ -315,7 +330,9 @@ func (s *Server) showStop(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return draw(c, http.StatusOK, pages.StopPage(pages.Stop{Frame: f, S: sessionView(&one, f.Viewer), Key: newKey()}))
+	view := sessionView(&one, f.Viewer)
+	s.aboutAgent(c.UserContext(), &view)
+	return draw(c, http.StatusOK, pages.StopPage(pages.Stop{Frame: f, S: view, Key: newKey()}))
 }
 
 // submitInterruption: POST /sessions/:id/interruption. Whether it is sent twice

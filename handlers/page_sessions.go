@@ -97,15 +97,15 @@ func countLinks(counts map[journal.Group]int, q store.SessionQuery) []pages.Coun
 	return append(out, pages.Count{Name: "All", Href: "/", N: all, Current: q.Group == "" && !filtered})
 }
 
+// toSessions: GET /sessions, for who comes by the address of one and leaves out its id,
+// or reloads what was sent there.
+func toSessions(c *fiber.Ctx) error { return c.Redirect("/", http.StatusSeeOther) }
+
 // newSession: GET /sessions/new.
 func (s *Server) newSession(c *fiber.Ctx) error {
-	p := pages.NewSession{Key: newKey(), Workspace: ".", Agent: runbook, Preset: string(policy.AskWrites)}
-	last, _, err := s.store.Sessions(c.UserContext(), current(c).User.ID, store.SessionQuery{Limit: 1})
+	p, err := s.blankSession(c)
 	if err != nil {
 		return err
-	}
-	if len(last) > 0 {
-		p.Workspace, p.Agent, p.Preset = last[0].State.Workspace, last[0].State.Agent, last[0].Rules.Preset
 	}
 	unsent, err := s.store.Unsent(c.UserContext(), current(c).User.ID, store.NewMission)
 	if err != nil {
@@ -115,12 +115,33 @@ func (s *Server) newSession(c *fiber.Ctx) error {
 	return s.drawNewSession(c, http.StatusOK, p)
 }
 
+// blankSession is the form for a new session with the choices of the owner's last one,
+// but for a preset that allows more than the default: that is chosen for each session.
+func (s *Server) blankSession(c *fiber.Ctx) (pages.NewSession, error) {
+	p := pages.NewSession{Key: newKey(), Workspace: ".", Agent: runbook, Preset: string(policy.AskWrites)}
+	last, _, err := s.store.Sessions(c.UserContext(), current(c).User.ID, store.SessionQuery{Limit: 1})
+	if err != nil || len(last) == 0 {
+		return p, err
+	}
+	p.Agent = last[0].State.Agent
+	if preset := policy.Preset(last[0].Rules.Preset); preset.Wider(policy.AskWrites) {
+		p.Wider = preset.Title()
+	} else {
+		p.Preset = string(preset)
+	}
+	if w := last[0].State.Workspace; s.store.Cleaner(current(c).User.ID).Text(w) == w { // else no session begins there
+		p.Workspace = w
+	}
+	return p, nil
+}
+
 // recentWorkspaces are where the owner's last sessions work, each once.
 func (s *Server) recentWorkspaces(ctx context.Context, ownerID string) ([]string, error) {
 	list, _, err := s.store.Sessions(ctx, ownerID, store.SessionQuery{Limit: listDefault})
 	var out []string
+	clean := s.store.Cleaner(ownerID)
 	for i := range list {
-		if w := list[i].State.Workspace; !slices.Contains(out, w) && !components.Hides(w) {
+		if w := list[i].State.Workspace; !slices.Contains(out, w) && !components.Hides(w) && clean.Text(w) == w {
 			out = append(out, w)
 		}
 	}
@@ -137,7 +158,7 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 	if p.Frame, err = s.frame(c, "New session", "new", now); err != nil {
 		return err
 	}
-	p.Problems, p.Notice = problems, pageNotice(c, noticeKept, p.KeptAt > 0)
+	p.Problems, p.Notice = problems, keepNotice(c, pageNotice(c, noticeKept, p.KeptAt > 0))
 	if p.Replaced != "" {
 		p.Notice = replacedNotice()
 	}
@@ -154,7 +175,7 @@ func (s *Server) drawNewSession(c *fiber.Ctx, status int, p pages.NewSession) er
 	}
 	p.Offers = map[string]pages.Offer{}
 	for name, o := range offers {
-		p.Offers[name] = pages.Offer{Options: o.Options, At: o.At}
+		p.Offers[name] = pages.Offer{Options: o.Options, Version: o.Version, At: o.At}
 	}
 	workers, err := s.store.Workers(c.UserContext())
 	if err != nil {

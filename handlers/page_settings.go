@@ -29,7 +29,7 @@ func (s *Server) drawSettings(c *fiber.Ctx, status int, pref store.Preferences, 
 	if err != nil {
 		return err
 	}
-	f.Problems, f.Notice = problems, pageNotice(c, noticeSaved, status == http.StatusOK)
+	f.Problems, f.Notice = problems, keepNotice(c, pageNotice(c, noticeSaved, status == http.StatusOK))
 	return draw(c, status, pages.SettingsPage(pages.Settings{Frame: f, Key: newKey(), Keys: pref.KeysOff, Announce: pref.Announce, Theme: pref.Theme}))
 }
 

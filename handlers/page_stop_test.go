@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"holdfast/journal"
+	"holdfast/store/storetest"
 )
 
 // The form that stops a turn says what a stop comes to in the state that it finds.
@@ -46,6 +47,36 @@ func TestPages_StopSaysWhatItDoes(t *testing.T) {
 		b.submit(`[data-testid="queue"] form`, nil).follow().page()
 		if b.find("archive") == "" || b.find("archive-waits") != "" {
 			t.Errorf("with nothing that waits it can't be archived:\n%s", b.main())
+		}
+	})
+}
+
+// An agent whose worker is there and that only waits for a person is at a safe point: both
+// ways to stop it come to the same. While something else of it runs that comes first, and
+// until then a decision is needed.
+func TestPages_StopWhileItAsks(t *testing.T) {
+	// proves COO-4 PER-6
+	onEach(t, func(t *testing.T, w *world) {
+		b := w.tab(t, w.alice)
+		held := w.run(t, w.alice)
+		storetest.MustAppend(t, w.store, held.Claim, "", storetest.Ask("per_held", held.MustCall(t, w.store, journal.EffectEffect)))
+		b.open("/sessions/"+held.Session+"/stop").page().want(http.StatusOK, "Nothing of it runs just now: the agent waits for you, and is told to stop. An open decision is cancelled")
+		if n := b.doc.Find(`[data-testid="stop-form"] button`).Length(); n != 1 {
+			t.Errorf("an agent that only waits has %d ways to stop it", n)
+		}
+		b.submit(`[data-testid="stop-form"]`, vals("mode", "boundary")).follow().page().wantState(journal.StateStopping).want(http.StatusOK, "What runs is being ended.", "A request ended without an answer the turn was stopped", "Nothing You can leave.")
+		if n := b.doc.Find(`form[action*="decision"]`).Length(); n != 0 || b.find("stop-link") != "" {
+			t.Errorf("%d forms answer what has ended, and it can be stopped once more: %q", n, b.find("stop-link"))
+		}
+		b.open("/permissions/per_held").page().want(http.StatusOK, "This request ended without an answer: the turn was stopped.")
+
+		beside := w.run(t, w.alice)
+		other := beside.MustCall(t, w.store, journal.EffectRead)
+		storetest.MustAppend(t, w.store, beside.Claim, "", storetest.Ask("per_beside", beside.MustCall(t, w.store, journal.EffectEffect)), storetest.Dispatch(other, 1))
+		b.open("/sessions/"+beside.Session+"/stop").page().want(http.StatusOK, "What runs now is finished first. Until then you can decide what is asked")
+		b.submit(`[data-testid="stop-form"]`, vals("mode", "boundary")).follow().page().wantState(journal.StateStopping).want(http.StatusOK, "1 decision", "what is asked is cancelled then")
+		if title := b.doc.Find("title").Text(); !strings.HasPrefix(title, "(1) Decision needed: ") {
+			t.Errorf("the title is %q", title)
 		}
 	})
 }

@@ -108,12 +108,13 @@ func callWhats(snap *store.SessionPage) []components.CallWhat {
 	var out []components.CallWhat
 	said := map[string]bool{}
 	for i := range snap.Events {
-		if snap.Events[i].Kind != journal.KindCallDescribed {
+		if kind := snap.Events[i].Kind; kind != journal.KindCallDescribed && kind != journal.KindCallContradicted {
 			continue
 		}
 		body, err := snap.Events[i].Decode()
 		id := journal.CallOf(body)
-		if c := snap.Calls[id]; err == nil && c != nil && !said[id] {
+		_, stays := snap.Before[id] // it says something else than what was asked
+		if c := snap.Calls[id]; err == nil && c != nil && !said[id] && !stays {
 			said[id] = true
 			out = append(out, components.NewCallWhat(c))
 		}
@@ -153,5 +154,6 @@ func drawn(ctx context.Context, c templ.Component) (string, error) {
 	if err := c.Render(ctx, &b); err != nil {
 		return "", fmt.Errorf("draw a part of a page: %w", err)
 	}
-	return b.String(), nil
+	markup, _ := components.MaskPage(ctx, []byte(b.String()))
+	return string(markup), nil
 }

@@ -14,11 +14,11 @@ import (
 // checked already. Codes as store.SubmitPrompt, and unprocessable for a delivery
 // that isn't known.
 func (s *Server) createPrompt(ctx context.Context, ownerID, sessionID, key, text, delivery string) (journal.Receipt, error) {
-	d, err := journal.ParseDelivery(delivery)
+	d, stops, err := journal.ParseDelivery(delivery)
 	if err != nil {
 		return journal.Receipt{}, err
 	}
-	r, err := s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: text, Delivery: d})
+	r, err := s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: text, Delivery: d, Stops: stops})
 	store.Crash("admit.before_reply")
 	return r, err
 }
@@ -72,7 +72,7 @@ func (s *Server) apiWithdraw(c *fiber.Ctx) error {
 type receiptItem struct {
 	Operation journal.Operation `json:"operation"`
 	Receipt   receiptJSON       `json:"receipt"`
-	State     string            `json:"state"`
+	State     string            `json:"state" mask:"-"`
 }
 
 // apiReceipts: GET /api/v1/receipts/{key}. The key is percent-encoded there.

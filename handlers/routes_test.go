@@ -149,8 +149,8 @@ func (w *world) checkClosed(t *testing.T, r route, th things, api bool) {
 			t.Errorf("%s %s: no WWW-Authenticate", r.method, r.path)
 		}
 		w.do(t, r.method, th.fill(r.path), append(plausible(r), bearer("hft_wrong"), browser(w.alice))...).wantProblem(t, http.StatusUnauthorized, "bad-token")
-	case a.status == http.StatusUnauthorized && r.method == post && bytes.Contains(a.body, []byte(`data-testid="draft-kept"`)):
-		// What was written is given back with the sign-in form.
+	case a.status == http.StatusUnauthorized && r.method == post && (bytes.Contains(a.body, []byte(`data-testid="draft-kept"`)) || bytes.Contains(a.body, []byte(`data-testid="not-recorded"`))):
+		// What was written is given back with the sign-in form, and what was not done is said.
 	case a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login"):
 		t.Errorf("%s %s without a sign-in: got %d to %q, want 303 to /login", r.method, r.path, a.status, a.header.Get("Location"))
 	}
@@ -239,6 +239,33 @@ func TestUnknownAddress(t *testing.T) {
 	a = w.do(t, get, "/nothing-here", browser(w.alice))
 	if a.status != http.StatusNotFound || strings.Contains(a.header.Get("Content-Type"), "json") {
 		t.Errorf("a page that isn't there: got %d %s", a.status, a.header.Get("Content-Type"))
+	}
+}
+
+// Who opens an address that only forms are sent to is told what it is, and led to the
+// page with the form: by the table of routes, so that none is left out.
+func TestPages_OpenedWhereFormsAreSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.New(t, "sqlite"))
+	b := w.tab(t, w.alice)
+	opened := map[string]bool{}
+	for _, r := range w.srv.pageRoutes() {
+		opened[r.path] = opened[r.path] || r.method == get
+	}
+	th := things{"ses_0", "inp_0", "per_0", "call_0", "att_0", "crd_0", "none"}
+	for _, r := range w.srv.pageRoutes() {
+		if r.method == get || opened[r.path] {
+			continue
+		}
+		path := th.fill(r.path)
+		b.open(path).page().want(http.StatusMethodNotAllowed, "This address only takes what a form sends to it. Opening it did nothing")
+		link := b.doc.Find(`[data-testid="failure"] a:contains("To the page with the form")`)
+		if form := formAt(path); form != nil && link.AttrOr("href", "") != form.at(path) {
+			t.Errorf("%s leads to %q", path, link.AttrOr("href", ""))
+		}
+	}
+	if b.open("/sessions").status != http.StatusSeeOther || b.header.Get("Location") != "/" {
+		t.Errorf("/sessions answers %d, to %q", b.status, b.header.Get("Location"))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"holdfast/journal"
 	"holdfast/journal/policy"
 	"holdfast/store"
+	"holdfast/views/components"
 )
 
 // Bounds of what a session is made of.
@@ -147,7 +148,7 @@ func printable(r rune) rune {
 }
 
 // runbook is the agent that every server has.
-const runbook = "runbook"
+const runbook = components.Runbook
 
 // agents lists what the live workers offer, by name; available is what one of
 // them can run. Those of this server are asked now, the others have written it down.

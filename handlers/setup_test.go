@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must happen at once.
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 // world is a server on a database of its own, with two people.
 type world struct {

@@ -8,15 +8,16 @@ import (
 )
 
 // The shapes of docs: http. Members without a value are null where the contract
-// says so, never left out.
+// says so, never left out. What a secret hides in them isn't told (OWN-3); members
+// with the tag mask:"-" are this server's own, by which programs go.
 
 type sessionJSON struct {
-	ID                 string                 `json:"id"`
+	ID                 string                 `json:"id" mask:"-"`
 	Title              string                 `json:"title"`
-	Agent              string                 `json:"agent"`
+	Agent              string                 `json:"agent" mask:"-"`
 	Workspace          string                 `json:"workspace"`
 	State              journal.ExecutionState `json:"state"`
-	StateSince         string                 `json:"state_since"`
+	StateSince         string                 `json:"state_since" mask:"-"`
 	LastSeq            int64                  `json:"last_seq"`
 	PendingPrompts     int                    `json:"pending_prompts"`
 	PendingPermissions int                    `json:"pending_permissions"`
@@ -27,8 +28,8 @@ type sessionJSON struct {
 	Usage              journal.Usage          `json:"usage"`
 	Context            *contextJSON           `json:"context,omitempty"`
 	Settings           []settingJSON          `json:"settings,omitempty"`
-	CreatedAt          string                 `json:"created_at"`
-	UpdatedAt          string                 `json:"updated_at"`
+	CreatedAt          string                 `json:"created_at" mask:"-"`
+	UpdatedAt          string                 `json:"updated_at" mask:"-"`
 }
 
 // forgottenJSON says that the agent can't go on with its conversation.
@@ -68,10 +69,10 @@ func settingsJSON(st *journal.State) []settingJSON {
 }
 
 type executionJSON struct {
-	ID        string        `json:"id"`
-	Worker    string        `json:"worker"`
+	ID        string        `json:"id" mask:"-"`
+	Worker    string        `json:"worker" mask:"-"`
 	Phase     journal.Phase `json:"phase"`
-	ExpiresAt string        `json:"expires_at"`
+	ExpiresAt string        `json:"expires_at" mask:"-"`
 }
 
 func newSessionJSON(s *store.Session) sessionJSON {
@@ -99,14 +100,14 @@ func newSessionJSON(s *store.Session) sessionJSON {
 }
 
 type receiptJSON struct {
-	ID          string  `json:"id"`
+	ID          string  `json:"id" mask:"-"`
 	SessionID   string  `json:"session_id"`
 	AdmittedSeq int64   `json:"admitted_seq"`
 	PromotedSeq *int64  `json:"promoted_seq"`
-	Delivery    *string `json:"delivery"` // null for what isn't a prompt
-	State       *string `json:"state"`
+	Delivery    *string `json:"delivery" mask:"-"` // null for what isn't a prompt
+	State       *string `json:"state" mask:"-"`
 	Replayed    bool    `json:"replayed"`
-	CreatedAt   string  `json:"created_at"`
+	CreatedAt   string  `json:"created_at" mask:"-"`
 }
 
 func newReceiptJSON(r *journal.Receipt) receiptJSON {
@@ -121,43 +122,44 @@ func newReceiptJSON(r *journal.Receipt) receiptJSON {
 }
 
 type eventJSON struct {
-	ID          string          `json:"id"`
+	ID          string          `json:"id" mask:"-"`
 	SessionID   string          `json:"session_id"`
 	Seq         int64           `json:"seq"`
 	Kind        journal.Kind    `json:"kind"`
 	Version     int             `json:"version"`
-	Time        string          `json:"time"`
+	Time        string          `json:"time" mask:"-"`
 	Actor       journal.Actor   `json:"actor"`
 	ExecutionID *string         `json:"execution_id"`
-	Data        json.RawMessage `json:"data"`
+	Data        json.RawMessage `json:"data" mask:"-"`
 }
 
-func newEventJSON(e *journal.Event) eventJSON {
+// newEventJSON is an event with its body as it is given, cleaned if it has to be.
+func newEventJSON(e *journal.Event, data json.RawMessage) eventJSON {
 	return eventJSON{
 		ID: e.ID, SessionID: e.SessionID, Seq: e.Seq, Kind: e.Kind, Version: e.Version, Time: timeJSON(e.Time),
-		Actor: e.Actor, ExecutionID: journal.OrNil(e.ExecutionID), Data: e.Data,
+		Actor: e.Actor, ExecutionID: journal.OrNil(e.ExecutionID), Data: data,
 	}
 }
 
 type requestJSON struct {
-	ID         string               `json:"id"`
+	ID         string               `json:"id" mask:"-"`
 	SessionID  string               `json:"session_id"`
 	Tool       journal.ToolRef      `json:"tool"`
-	Permission string               `json:"permission"`
+	Permission string               `json:"permission" mask:"-"`
 	Resources  []string             `json:"resources"`
 	Always     []string             `json:"always"`
-	Digest     string               `json:"digest"`
+	Digest     string               `json:"digest" mask:"-"`
 	Metadata   json.RawMessage      `json:"metadata"`
 	State      journal.RequestState `json:"state"`
-	AskedAt    string               `json:"asked_at"`
-	ExpiresAt  *string              `json:"expires_at"` // requests don't expire by themselves (PER-6)
+	AskedAt    string               `json:"asked_at" mask:"-"`
+	ExpiresAt  *string              `json:"expires_at" mask:"-"` // requests don't expire by themselves (PER-6)
 	Answered   *answerJSON          `json:"answered"`
 }
 
 type answerJSON struct {
 	Reply   journal.Reply `json:"reply"`
 	By      string        `json:"by"`
-	At      string        `json:"at"`
+	At      string        `json:"at" mask:"-"`
 	Message string        `json:"message"`
 }
 
@@ -173,25 +175,26 @@ func newRequestJSON(r *journal.Request) requestJSON {
 }
 
 type callJSON struct {
-	ID           string             `json:"id"`
+	ID           string             `json:"id" mask:"-"`
 	SessionID    string             `json:"session_id"`
 	Tool         string             `json:"tool"`
 	Input        json.RawMessage    `json:"input"`
+	Later        json.RawMessage    `json:"later,omitempty"`
 	Effect       journal.Effect     `json:"effect"`
 	State        journal.CallState  `json:"state"`
 	Resolution   *resolution        `json:"resolution"`
 	ExitCode     *int               `json:"exit_code"`
 	OutputBytes  int64              `json:"output_bytes"`
 	AllowedBy    *journal.AllowedBy `json:"allowed_by"`
-	DispatchedAt *string            `json:"dispatched_at"`
-	AdoptedAt    *string            `json:"adopted_at"`
-	EndedAt      *string            `json:"ended_at"`
+	DispatchedAt *string            `json:"dispatched_at" mask:"-"`
+	AdoptedAt    *string            `json:"adopted_at" mask:"-"`
+	EndedAt      *string            `json:"ended_at" mask:"-"`
 	RanMS        *int64             `json:"ran_ms"`
 }
 
 func newCallJSON(c *journal.Call) callJSON {
 	return callJSON{
-		ID: c.ID, SessionID: c.SessionID, Tool: c.Tool, Input: orNull(c.Input), Effect: c.Effect, State: c.State, Resolution: newResolution(c.Resolution),
+		ID: c.ID, SessionID: c.SessionID, Tool: c.Tool, Input: orNull(c.Input), Later: c.Later, Effect: c.Effect, State: c.State, Resolution: newResolution(c.Resolution),
 		ExitCode: c.ExitCode, OutputBytes: c.OutputBytes, AllowedBy: c.AllowedBy, DispatchedAt: timeOrNull(c.DispatchedAt), AdoptedAt: timeOrNull(c.AdoptedAt), EndedAt: timeOrNull(c.EndedAt), RanMS: c.RanMS,
 	}
 }
@@ -199,7 +202,7 @@ func newCallJSON(c *journal.Call) callJSON {
 type resolution struct {
 	Outcome  journal.Verdict `json:"outcome"`
 	By       string          `json:"by"`
-	At       string          `json:"at"`
+	At       string          `json:"at" mask:"-"`
 	Evidence string          `json:"evidence"`
 }
 
@@ -211,10 +214,10 @@ func newResolution(r *journal.Resolution) *resolution {
 }
 
 type attemptJSON struct {
-	ID         string               `json:"id"`
+	ID         string               `json:"id" mask:"-"`
 	SessionID  string               `json:"session_id"`
 	State      journal.AttemptState `json:"state"`
-	Resolution *string              `json:"resolution"`
+	Resolution *string              `json:"resolution" mask:"-"`
 }
 
 func newAttemptJSON(a *journal.Attempt) attemptJSON {
@@ -222,21 +225,22 @@ func newAttemptJSON(a *journal.Attempt) attemptJSON {
 }
 
 type agentJSON struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
+	Name      string `json:"name" mask:"-"`
+	Kind      string `json:"kind" mask:"-"`
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"`
 
-	// What it offered to be set when it last opened a new session of the owner's, and
-	// when that was; missing: it hasn't yet.
-	Options   []journal.AgentOption `json:"options,omitempty"`
-	OptionsAt string                `json:"options_at,omitempty"`
+	// What it offered to be set when it last opened a new session of the owner's, as
+	// which version, by its own word, and when that was; missing: it hasn't yet.
+	Options        []journal.AgentOption `json:"options,omitempty"`
+	OptionsVersion string                `json:"options_version,omitempty"`
+	OptionsAt      string                `json:"options_at,omitempty" mask:"-"`
 }
 
 func newAgentJSON(a store.Agent, offers map[string]store.AgentOffers) agentJSON {
 	out := agentJSON{Name: a.Name, Kind: a.Kind, Available: a.Available, Reason: a.Reason}
 	if o, known := offers[a.Name]; known {
-		out.Options, out.OptionsAt = o.Options, timeJSON(o.At)
+		out.Options, out.OptionsVersion, out.OptionsAt = o.Options, o.Version, timeJSON(o.At)
 	}
 	return out
 }
@@ -247,7 +251,7 @@ type itemsJSON[T any] struct {
 
 type listJSON[T any] struct {
 	Items      []T     `json:"items"`
-	NextCursor *string `json:"next_cursor"`
+	NextCursor *string `json:"next_cursor" mask:"-"`
 }
 
 // each makes the shape of each thing; an empty list is [], not null.

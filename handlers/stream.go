@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -251,31 +253,34 @@ func (st *stream) flush(w *bufio.Writer) error {
 	return nil
 }
 
-// eventFeed gives events as programs read them.
-type eventFeed struct{}
+// eventFeed gives events as programs read them, without what the owner's secrets hide.
+type eventFeed struct {
+	st    *store.Store
+	owner string
+}
 
-func (eventFeed) read(ctx context.Context, f *store.Follower, after int64) ([]streamMessage, int64, error) {
+func (r eventFeed) read(ctx context.Context, f *store.Follower, after int64) ([]streamMessage, int64, error) {
 	list, head, err := f.After(ctx, after, streamPage)
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := eventMessages(list)
+	out, err := r.messages(list)
 	return out, head, err
 }
 
-func (eventFeed) latest(f *store.Follower, after int64) ([]streamMessage, int64, bool, error) {
+func (r eventFeed) latest(f *store.Follower, after int64) ([]streamMessage, int64, bool, error) {
 	list, head, ok := f.Tail(after, streamPage)
 	if !ok {
 		return nil, 0, false, nil
 	}
-	out, err := eventMessages(list)
+	out, err := r.messages(list)
 	return out, head, true, err
 }
 
-func eventMessages(list []*store.Entry) ([]streamMessage, error) {
-	out := make([]streamMessage, len(list))
+func (r eventFeed) messages(list []*store.Entry) ([]streamMessage, error) {
+	out, clean := make([]streamMessage, len(list)), r.st.Cleaner(r.owner)
 	for i, e := range list {
-		text, err := e.Form(eventMessage)
+		text, err := r.message(e, clean)
 		if err != nil {
 			return nil, fmt.Errorf("encode event #%d: %w", e.Seq, err)
 		}
@@ -284,8 +289,21 @@ func eventMessages(list []*store.Entry) ([]streamMessage, error) {
 	return out, nil
 }
 
-func eventMessage(e *journal.Event) ([]byte, error) {
-	data, err := journal.Encode(newEventJSON(e))
+// message is an event as its readers have it. What was recorded before a secret in it
+// was known is made for each of them anew.
+func (eventFeed) message(e *store.Entry, clean *journal.Cleaner) ([]byte, error) {
+	data, err := clean.Event(&e.Event)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(data, e.Data) {
+		return e.Form(func(ev *journal.Event) ([]byte, error) { return eventMessage(ev, ev.Data) })
+	}
+	return eventMessage(&e.Event, data)
+}
+
+func eventMessage(e *journal.Event, body json.RawMessage) ([]byte, error) {
+	data, err := journal.Encode(newEventJSON(e, body))
 	return framed(e.Seq, string(e.Kind), string(data)), err
 }
 

@@ -606,7 +606,10 @@ func TestEvents_BoundedAnswer(t *testing.T) {
 	for i := range 300 {
 		p.Events = append(p.Events, journal.Event{Seq: int64(i + 1), Data: json.RawMessage(`"` + strings.Repeat("x", journal.MaxEventBody) + `"`)})
 	}
-	out := newEventsJSON(p, 0)
+	out, err := newEventsJSON(p, 0, journal.NewCleaner(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(out.Events) != answerBytes/(journal.MaxEventBody+2) || !out.HasMore || out.LastSeq != int64(len(out.Events)) {
 		t.Errorf("got %d events up to %d, more: %v", len(out.Events), out.LastSeq, out.HasMore)
 	}

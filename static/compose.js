@@ -67,7 +67,7 @@
       if (res.status === 409 || res.status === 410) hf.refresh?.(); // what stands here is behind
       return;
     }
-    if (res.status === 401) { location.href = '/login?next=' + encodeURIComponent(location.pathname); return; }
+    if (res.status === 401) { location.href = '/login?next=' + encodeURIComponent(hf.path()); return; }
     lost(form, button); // a proxy's words, not ours
   }
 
@@ -162,7 +162,8 @@
     p.textContent = 'No answer from the server. It may or may not have been recorded. Sending it again is safe: it is recorded once.';
     const again = document.createElement('button');
     again.type = 'button';
-    again.textContent = 'Send it again';
+    const said = (button?.firstChild?.textContent ?? '').replace(/\s+/g, ' ').trim();
+    again.textContent = 'Send it again' + (said && `: ${said}`);
     again.dataset.testid = 'send-again';
     again.addEventListener('click', () => { clear(); send(form, button); });
     show(form, p, again);
@@ -285,15 +286,18 @@
     store('holdfast-left', k.url);
   });
   const left = take('holdfast-left');
-  if (left && field()?.dataset.unsent === left) [300, 1500].forEach((ms) => setTimeout(look, ms));
+  const here = field()?.dataset.unsent ?? (live && live.dataset.session + '/unsent');
+  if (left && here === left) [300, 1500].forEach((ms) => setTimeout(look, ms));
 
+  const ENDED = '[data-testid=unsent-closed]'; // where the text stands if the session has ended
   async function look() {
     const el = field();
-    if (!el || el.value !== el.defaultValue) return;
+    if (el ? el.value !== el.defaultValue : document.querySelector(ENDED)) return;
     try {
-      const doc = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), 'text/html');
+      const doc = new DOMParser().parseFromString(await (await fetch(left.replace(/\/unsent$/, ''))).text(), 'text/html');
       const there = doc.querySelector('[data-unsent]');
-      if (!there?.value || el.value !== el.defaultValue) return;
+      if (!el) $('composer').append(...doc.querySelectorAll(ENDED));
+      if (!el || !there?.value || el.value !== el.defaultValue) return;
       el.value = el.defaultValue = there.value;
       holdVersion(el.form, hidden(there.form, 'kept_at'));
     } catch { /* it is on the server, and the next page has it */ }

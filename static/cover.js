@@ -9,7 +9,7 @@
   const root = document.documentElement;
   const viewer = root.dataset.viewer;
   if (!viewer) return;
-  const here = root.hasAttribute('data-posted') ? '/' : location.pathname + location.search; // where this page can be opened again
+  const here = root.hasAttribute('data-posted') ? $('live')?.dataset.session ?? '/' : location.pathname + location.search; // where this page can be opened again
 
   // ---- who is signed in
 

@@ -67,7 +67,7 @@
 
   // step goes to the next item of a list: entries of a journal, rows, cards of an inbox.
   function step(by) {
-    const items = [...document.querySelectorAll('#journal-list > li:not([hidden]) h3, .rows .srow-title, [data-testid=inbox] [data-item]')];
+    const items = [...document.querySelectorAll('#journal-list > li:not([hidden]) h3, .rows .srow-title, [data-testid=inbox] [data-item]')].filter((el) => el.getClientRects().length);
     if (!items.length) return false;
     const at = items.findIndex((el) => el === document.activeElement || el.contains(document.activeElement) || el.closest('li, tr')?.contains(document.activeElement));
     const next = at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + by));

@@ -5,6 +5,31 @@
 (() => {
   'use strict';
   const $ = (id) => document.getElementById(id);
+
+  // A part that waits for something says where it is read again (data-follows). It is
+  // replaced once it waits no more, and nothing else of the page; nothing is typed there.
+  const FOLLOW = 2000; // ms
+  async function follow() {
+    const part = document.querySelector('[data-follows]');
+    if (!part) return;
+    try {
+      if (!document.hidden && !window.holdfast.covered) {
+        const res = await fetch(part.dataset.follows, { cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(10000) });
+        const next = res.ok && new DOMParser().parseFromString(await res.text(), 'text/html').getElementById(part.id);
+        if (next && !next.hasAttribute('data-follows') && !window.holdfast.covered) show(part, next);
+      }
+    } catch { /* it is asked again */ }
+    setTimeout(follow, FOLLOW);
+  }
+  function show(part, next) {
+    const had = part.contains(document.activeElement);
+    for (const el of next.querySelectorAll('.manual-only')) el.hidden = true;
+    part.replaceWith(next);
+    if (had) next.querySelector('h2')?.focus({ preventScroll: true });
+    $('say').textContent = [...next.querySelectorAll('[data-news]')].map((el) => el.textContent.replace(/\s+/g, ' ').trim()).join(' ');
+  }
+  setTimeout(follow, FOLLOW);
+
   const pulse = document.querySelector('[data-pulse]');
   if (!pulse) return;
   const changes = $('changes');

@@ -83,6 +83,9 @@
   const stamp = (ms) => new Date(ms).toISOString().slice(11, 19);
   const number = (n) => '#' + String(n).padStart(4, '0');
   function ages() {
+    // Entries that are pieces come without the parts of the page that the server draws.
+    const latest = Date.parse(lastRow()?.dataset.at);
+    for (const el of document.querySelectorAll('[data-last]')) if (latest > Number(el.dataset.since)) el.dataset.since = latest;
     for (const el of document.querySelectorAll('[data-since]')) {
       const words = took(now() - Number(el.dataset.since));
       if (el.textContent !== words) el.textContent = words;
@@ -135,7 +138,10 @@
       case 'live': return `Entry ${number(last)}, ${age} ago. Checked ${took(performance.now() - s.heard)} ago.`;
       case 'polling': return `Checked ${took(performance.now() - s.heard)} ago.`;
       case 'reconnecting': return `Since ${stamp(lostSince)}.`;
-      case 'disconnected': return `Since ${stamp(lostSince)}. Trying again in ${Math.max(1, Math.ceil((s.retryAt - performance.now()) / 1000))} s.`;
+      case 'disconnected': { // it asks for a while, several times, and then waits
+        const wait = s.asking ? 0 : Math.ceil((s.retryAt - performance.now()) / 1000);
+        return `Since ${stamp(lostSince)}. ${wait > 0 ? `Trying again in ${wait} s.` : 'Asking the server.'}`;
+      }
       case 'signed_out': return s.why === 'revoked' ? 'The work continues. You may not see this session any more.' : 'The work continues. Sign in to see it.';
       case 'held': return `As of ${stamp(heldAt)}. ${count(Math.max(0, s.head - last), 'newer entry', 'newer entries')}.`;
     }
@@ -248,6 +254,7 @@
     const fresh = [];
     for (let li = list.lastElementChild; li && !(Number(li.dataset.seq) <= before); li = li.previousElementSibling) if (li.dataset.seq) fresh.unshift(li);
     still(() => { for (const li of fresh) { write(li); finish(li); } });
+    for (const li of fresh) tellPieces(li);
     thin(fresh);
     added += fresh.length;
     for (const li of fresh) {
@@ -259,21 +266,53 @@
     if (anchorAt?.el.isConnected) window.scrollBy({ top: anchorAt.el.getBoundingClientRect().top - anchorAt.top, behavior: 'instant' });
     if (follow) $('latest').scrollIntoView({ block: 'end', behavior: 'instant' });
     else unread.push(...fresh.filter((li) => !li.hidden));
-    setText($('entry-count'), count(source().cursor(), 'entry', 'entries'));
-    setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}.`);
+    setText($('entry-count'), count(source().cursor(), 'entry', 'entries') + ' in all');
+    setText($('latest-words'), `End of the journal, entry ${number(source().cursor())}${lastRow()?.hidden ? ', which stands within a row above' : ''}.`);
     render();
   }
 
-  // write moves the text that a piece brings to the end of its message, which stands
-  // where it began. A row comes once, and so does what it brings.
+  // write takes the text that a piece brings to its message, which stands where it
+  // began. A row comes once, and so does what it brings.
+  const coming = new Map(); // what isn't drawn yet, by draft
   function write(li) {
     const to = li.dataset.addsTo && $(li.dataset.addsTo);
     if (to && Number(li.dataset.seq) > Number(to.dataset.through)) {
-      to.append(...li.childNodes);
-      to.normalize();
+      if (!coming.size) requestAnimationFrame(draw);
+      const more = coming.get(to) || document.createDocumentFragment();
+      coming.set(to, more);
+      more.append(...li.childNodes);
+      keepEnd(more, to);
       to.dataset.through = li.dataset.seq;
     }
     if (li.dataset.addsTo) li.replaceChildren();
+  }
+
+  // draw adds to the drafts what has come since the last frame: a long text takes long
+  // to lay out, and an agent may bring hundreds of pieces at once.
+  function draw() {
+    const end = atEnd();
+    still(() => {
+      for (const [to, more] of coming) {
+        if (!to.isConnected) continue; // it stands there whole by now
+        to.append(more);
+        to.normalize();
+        keepEnd(to, to);
+      }
+    });
+    coming.clear();
+    if (end) $('latest').scrollIntoView({ block: 'end', behavior: 'instant' });
+  }
+
+  // keepEnd keeps as much of a draft as a page has that is opened now: its end.
+  function keepEnd(text, draft) {
+    let over = text.textContent.length - Number(draft.dataset.most);
+    if (over > 0) $(draft.id + '-before').hidden = false;
+    while (over > 0) {
+      const first = text.firstChild, size = first.textContent.length;
+      if (size <= over || first.nodeType !== Node.TEXT_NODE) first.remove();
+      else first.deleteData(0, /[\uDC00-\uDFFF]/.test(first.data[over]) ? over + 1 : over);
+      over -= size;
+    }
   }
 
   // finish takes the row of a message that was being written out of sight: the one
@@ -286,7 +325,27 @@
     const had = row.contains(document.activeElement);
     row.replaceChildren();
     row.hidden = true;
+    tellPieces(rowFrom(row, 'nextElementSibling'));
     if (had) { const to = li.querySelector('summary, .rail a'); to?.focus({ preventScroll: true }); }
+  }
+
+  // tellPieces lets a row name the pieces between it and the row before: a number that
+  // stands nowhere would look like a loss.
+  const rowFrom = (li, way) => { do li = li[way]; while (li && (li.hidden || !li.dataset.seq)); return li; };
+  function tellPieces(li) {
+    const rail = li && !li.hidden && li.querySelector('.rail');
+    const row = rail && rowFrom(li, 'previousElementSibling');
+    if (!row) return;
+    const first = Number(row.dataset.seq) + 1, last = Number(li.dataset.seq) - 1;
+    let el = rail.querySelector('.with');
+    if (first > last) { el?.remove(); return; }
+    if (!el) {
+      el = document.createElement('span');
+      el.className = 'with';
+      el.title = list.dataset.pieces;
+      rail.append(el);
+    }
+    setText(el, `with ${number(first)}${first < last ? ` to ${number(last)}` : ''}`);
   }
 
   // thin takes pieces of output out again that were shown in a box long since:
@@ -301,15 +360,15 @@
   function newer() {
     const s = source();
     while (unread.length && !(unread[0].isConnected && unread[0].getBoundingClientRect().top >= window.innerHeight)) unread.shift();
-    const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread.length;
+    const behind = s.held ? Math.max(0, s.head - s.cursor()) : unread.filter((li) => li.getClientRects().length).length;
     const link = $('newer');
     link.hidden = behind === 0;
-    setText(link, count(behind, 'newer entry', 'newer entries'));
+    setText(link, count(behind, 'newer entry', 'newer entries') + (s.held ? ' not shown' : ' below'));
   }
 
   // ---- what was said of a form that was taken goes when more has happened since
 
-  const LATER = ['turn.ended', 'prompt.admitted', 'prompt.withdrawn', 'permission.replied', 'call.resolved', 'attempt.resolved', 'interrupt.requested', 'continuation.requested']
+  const LATER = ['turn.started', 'turn.ended', 'prompt.admitted', 'prompt.withdrawn', 'permission.replied', 'call.resolved', 'attempt.resolved', 'interrupt.requested', 'continuation.requested']
     .map((kind) => `li[data-kind="${kind}"]`).join();
   const READ = 10000;            // for so long it stands in any case
   const notices = new WeakMap(); // what each is about, and since when it stands
@@ -320,10 +379,14 @@
       const { since, about } = notices.get(p);
       if (performance.now() - since < READ || p.contains(document.activeElement)) continue;
       if (!(Number([...list.querySelectorAll(LATER)].at(-1)?.dataset.seq) > about)) continue;
-      p.dataset.passed = ''; // its words go, and its place once that moves nothing on the screen
-      if (document.hidden || !inView(p)) still(() => (p.parentElement.matches('main > .wrap') ? p.parentElement : p).remove());
+      // It goes with its place, so that it leaves no hole. What stands below it moves up
+      // then, so not while somebody may be about to press something there, or writes.
+      if (!document.hidden && inView(p) && (pressable() || writing())) continue;
+      still(() => (p.parentElement.matches('main > .wrap') ? p.parentElement : p).remove());
     }
   }
+  const pressable = () => [...$('needs-list').querySelectorAll('button, .btn')].some(inView);
+  const writing = () => document.activeElement.matches('textarea, input') && dirty(document.activeElement.form ?? list);
 
   // ---- parts of the page that the server draws anew
 
@@ -503,9 +566,10 @@
       const items = [...t.content.children].filter((el) => el.matches('li'));
       const rows = items.filter((li) => li.dataset.seq);
       const more = t.content.querySelector('#earlier');
-      still(() => list.prepend(...items));
+      const then = list.querySelector('li[data-seq]:not([hidden])');
+      still(() => { list.prepend(...items); tellPieces(then); });
       if (more) $('earlier').replaceWith(more); else $('earlier').remove();
-      const first = rows.find((li) => !li.hidden);
+      const first = rows.find((li) => li.getClientRects().length);
       if (first) { first.tabIndex = -1; first.focus(); }
       speak('say', `${count(rows.filter((li) => !li.hidden).length, 'entry', 'entries')} added`);
     } catch {
@@ -520,7 +584,7 @@
     if (hf.covered || !now && (!$('page-state').hasAttribute('data-volatile') || performance.now() - swapped < 9000)) return;
     swapped = performance.now();
     try {
-      const res = await fetch(location.pathname, { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
+      const res = await fetch(hf.path(), { headers: { 'HX-Request': 'true' }, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
       if (res.ok && res.headers.get('X-Holdfast-Head')) hf.swapParts(await res.text());
     } catch { /* the next beat asks again, and the stream tells if the server is away */ }
   }

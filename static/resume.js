@@ -187,7 +187,7 @@
 
     async fetchRows() {
       try {
-        const res = await soon(location.pathname + '?after=' + this.cursor());
+        const res = await soon(window.holdfast.path() + '?after=' + this.cursor());
         if (res.status === 401) return this.gone('signed_out');
         if (res.status === 404 && (await res.text()).includes('data-testid="failure"')) return this.gone('revoked'); // ours, not a proxy's: somebody else has signed in
         if (!res.ok || !res.headers.get('X-Holdfast-Head')) return false;
@@ -372,5 +372,9 @@
     const only = ResumableSource.only;
     return only && !only.closed ? only : new ResumableSource(url);
   };
-  window.holdfast = { source: () => ResumableSource.only };
+  window.holdfast = {
+    source: () => ResumableSource.only,
+    // path is where the page can be read: one that answers a form stands at the form's address.
+    path: () => document.getElementById('live')?.dataset.session ?? location.pathname,
+  };
 })();

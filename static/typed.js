@@ -16,18 +16,18 @@
   // that it went under.
   function typed(f) {
     if (f.matches('[data-unsent]')) return f.form.dataset.key || hf.unkept();
-    if (f.matches('textarea')) return f.value !== '';
+    if (f.matches('textarea')) return f.value !== '' && !f.readOnly;
     return either(f) ? f.checked : f.value !== f.defaultValue;
   }
 
-  const note = (f, out) => ({ at: location.pathname, id: f.id, text: f.matches('textarea'), value: f.value, checked: f.checked, key: f.form.dataset.key || '', out });
+  const note = (f, out) => ({ at: hf.path(), id: f.id, text: f.matches('textarea'), value: f.value, checked: f.checked, key: f.form.dataset.key || '', out });
 
   // keepTyped notes what would be lost with the page, and tells how much that is.
   let refused = []; // by the browser, which may have no storage for us
   hf.keepTyped = () => {
     const fields = [...document.querySelectorAll('main form[method=post] :is(textarea, input:not([type=hidden], [type=password]))')];
     const found = fields.filter((f) => f.id && typed(f)).map((f) => note(f, true));
-    const before = read().filter((f) => f.at !== location.pathname || !found.some((g) => g.id === f.id));
+    const before = read().filter((f) => f.at !== hf.path() || !found.some((g) => g.id === f.id));
     refused = write([...before, ...found]) ? [] : found.filter((f) => f.text);
     return found.filter((f) => f.text).length;
   };
@@ -47,7 +47,7 @@
   window.addEventListener('pagehide', () => {
     if (out || hf.covered || document.documentElement.hasAttribute('data-posted')) return;
     const found = [...document.querySelectorAll('.card form[method=post] textarea')].filter((f) => f.id && typed(f) && !sent.has(f.form)).map((f) => note(f, false));
-    const before = read().filter((f) => f.at !== location.pathname || !found.some((g) => g.id === f.id) && $(f.id)?.form && typed($(f.id)));
+    const before = read().filter((f) => f.at !== hf.path() || !found.some((g) => g.id === f.id) && $(f.id)?.form && typed($(f.id)));
     write([...before, ...found]);
   });
 
@@ -77,7 +77,7 @@
   // sentTyped forgets what a form has sent after all.
   hf.sentTyped = (form) => {
     const ids = new Set([...form.elements].map((f) => f.id));
-    write(read().filter((f) => f.at !== location.pathname || !ids.has(f.id)));
+    write(read().filter((f) => f.at !== hf.path() || !ids.has(f.id)));
   };
 
   function write(fields) {
@@ -98,7 +98,7 @@
   // ---- as the page begins
 
   const fields = read();
-  const here = fields.filter((f) => f.at === location.pathname);
+  const here = fields.filter((f) => f.at === hf.path());
   const left = here.filter((f) => !restore(f) && f.text);
   write(fields.filter((f) => !here.includes(f)));
   if (left.length) tell(left.map((f) => f.value), whyLeft());

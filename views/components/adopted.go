@@ -9,8 +9,28 @@ import (
 // agentWorks reports whether an agent's process is at a message of the session.
 func (s Session) agentWorks() bool { return s.State.Process != nil && len(s.State.Attempts) > 0 }
 
+// AnswersWhole reports whether a turn has no safe point before the agent's whole answer.
+func (s Session) AnswersWhole() bool { return s.AfterTurn || s.agentWorks() }
+
 // agentAdopted reports whether it goes on although its server was restarted (REC-10).
 func (s Session) agentAdopted() bool { return s.agentWorks() && s.State.Process.AdoptedAt > 0 }
+
+// agentOpens reports whether the turn waits for its agent's process to have a
+// conversation open, which may take it a while.
+func (s Session) agentOpens() bool {
+	p := s.State.Process
+	return s.State.TurnOpen() && p != nil && !p.Opened && p.OpensSince > 0 && len(s.State.Attempts) == 0
+}
+
+// opening says what it is at until then.
+func (s Session) opening() Phrase {
+	since := s.State.Process.OpensSince
+	what := "The agent begins, since "
+	if s.State.AgentSession != "" {
+		what = "The agent takes up its conversation again, since "
+	}
+	return Say(what, At(since), ", ", Age(since), ".")
+}
 
 // followed reports whether a worker is at the session, as far as is known.
 func (s Session) followed() bool { return s.Claim != nil && !s.Claim.Unconfirmed(s.Now) }
@@ -60,7 +80,7 @@ func (s Session) alsoRuns() Phrase {
 }
 
 func (s Session) runningDetail(since int64) Phrase {
-	switch last := Say(" Last entry ", Age(s.State.UpdatedAt), " ago."); {
+	switch last := Say(" Last entry ", AgeOfLast(s.State.UpdatedAt), " ago."); {
 	case s.agentAdopted() && s.followed():
 		return Say("The server was restarted at ", At(s.State.Process.AdoptedAt), "; the agent was not interrupted.", last)
 	case s.agentAdopted():
@@ -69,6 +89,8 @@ func (s Session) runningDetail(since int64) Phrase {
 		return s.adopted()
 	case s.State.Adopts():
 		return Say(s.adopted(), last)
+	case s.agentOpens():
+		return Say(s.turnWords(), "since ", At(since), ". ", s.opening())
 	default:
 		return Say(s.turnWords(), "since ", At(since), ".", s.underWay(), last)
 	}

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -30,7 +31,11 @@ func (d *drawer) agentEntry(ev *journal.Event, body journal.Body) (Entry, bool) 
 		e.Note = Say(openedText(b))
 		return e, true
 	case *journal.AgentForgotten:
-		return Entry{Icon: "fail", Title: Say("The agent has forgotten this conversation"), Note: Say(forgottenText(b.How)), Lines: []Phrase{Say(Line(b.Reason, 1000))}}, true
+		title := "The agent has forgotten this conversation"
+		if b.MayPass { // it gave another reason, or none
+			title = "The agent could not take up this conversation"
+		}
+		return Entry{Icon: "fail", Title: Say(title), Note: Say(forgottenText(b.How)), Lines: []Phrase{Say(Told(b.Reason, 2000))}}, true
 	case *journal.AgentEnded:
 		e := minor("The agent’s process ended")
 		var note []string
@@ -41,16 +46,78 @@ func (d *drawer) agentEntry(ev *journal.Event, body journal.Body) (Entry, bool) 
 			note = append(note, "ended by "+Line(b.Signal, 20))
 		}
 		if b.Reason != "" {
-			note = append(note, Line(b.Reason, 400))
+			note = append(note, Told(b.Reason, 400))
 		}
 		e.Note = Say(strings.Join(note, ", "))
 		return e, true
+	case *journal.AgentLost:
+		e := Entry{Icon: "unk", Title: Say("The agent’s process may still be running"), Note: whereLost(b)}
+		e.Lines = []Phrase{Say("No server there answers, so nobody knows. The session goes on without it; a server there ends it as soon as it is back.")}
+		return e, true
 	case *journal.AgentEvent:
 		e := minor("The agent said something of a kind that is not known here")
+		if saysAsPerson(b.Raw.S) {
+			e = minor("The agent repeated a message as a person’s")
+			e.Note = Say("it is none of this session’s, and was not taken for one")
+		}
+		if b.Outside != "" {
+			e = outsideEntry(b)
+		}
+		if b.AfterCall != "" {
+			e = afterEntry(b)
+		}
+		if b.Unread {
+			e = Entry{Icon: "unk", Title: Say("The agent sent a line that can’t be read"), Note: Say("it may be rubbish, or the agent’s answer; if the agent says nothing more for a while, its process is ended and the outcome is unknown")}
+		}
+		if b.Malformed != "" {
+			e = Entry{Icon: "fail", Title: Say("The agent asked whether it may do something, in a form that isn’t ACP’s"), Note: Say("so it was refused, and nobody was asked"), Lines: []Phrase{Say("What is wrong: ", Line(b.Malformed, 300))}}
+		}
 		e.Raw = journal.Cut(textOf(b.Raw), opaqueBytes)
 		return e, true
 	}
 	return settingEntry(ev, body)
+}
+
+// saysAsPerson reports whether what an agent said is a piece of a message that it takes
+// for a person's: some tell them again when they take up a conversation.
+func saysAsPerson(raw string) bool {
+	var update struct {
+		Kind string `json:"sessionUpdate"`
+	}
+	return json.Unmarshal([]byte(raw), &update) == nil && update.Kind == "user_message_chunk"
+}
+
+// whereLost says where a lost process ran, and since when.
+func whereLost(b *journal.AgentLost) Phrase {
+	if b.Host == "" {
+		return Say("on another host")
+	}
+	return Say("on ", Code(b.Host), fmt.Sprintf(", as pid %d, since ", b.PID), AtSecond(b.Since))
+}
+
+// outsideEntry tells of what the agent did outside of turns.
+func outsideEntry(b *journal.AgentEvent) Entry {
+	where := "while it had nothing to do"
+	if b.Outside == journal.OutsideSession {
+		where = "in another conversation of its own"
+	}
+	did, note := "The agent did this ", "it belongs to no turn, and nobody was asked"
+	if b.Refused {
+		did, note = "The agent asked for this ", "it belongs to no turn, so it was refused"
+	}
+	if b.More {
+		note += "; what else it does so is not kept for now"
+	}
+	return Entry{Icon: "agent", Title: Say(did + where), Note: Say(note)}
+}
+
+// afterEntry tells of what the agent said of a call that had ended.
+func afterEntry(b *journal.AgentEvent) Entry {
+	note := "what is recorded of the call stays as it is; it may have run on, or run all the same"
+	if b.More {
+		note += "; what else it says of that call is not kept for now"
+	}
+	return Entry{Icon: "agent", Title: Say("After a call had ended, the agent said this of it"), Note: Say(note)}
 }
 
 // withCredentials names what of its owner's credentials a process has.
@@ -108,6 +175,12 @@ func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
 	case *journal.AttemptSettled:
 		e := minor("The agent has answered")
 		e.Note = Say(settledText(b))
+		switch {
+		case b.Error == journal.UnreadAnswer:
+			e.Lines = []Phrase{Say("Its answer can’t be read.")}
+		case b.Error != "":
+			e.Lines = []Phrase{Say("The agent’s words: ", Quoted(b.Error, 300))}
+		}
 		return e, true
 	case *journal.AttemptFailed:
 		e := Entry{Icon: "fail", Title: Say("The message did not reach the agent"), Lines: []Phrase{Say(b.Error)}}
@@ -134,14 +207,29 @@ func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
 	return Entry{}, false
 }
 
+func settledAsItShould(b *journal.AttemptSettled) bool {
+	return b.Outcome == "" || b.Outcome == "end_turn" || b.Outcome == "ok"
+}
+
+// stopReasons are those that ACP knows, in the server's words; "error" is the server's.
+var stopReasons = map[string]string{
+	"max_tokens":        "its model reached the most that it may say",
+	"max_turn_requests": "it reached the most requests of a turn",
+	"refusal":           "it refuses to go on",
+	"cancelled":         "it says that it was cancelled",
+	"error":             "with an error",
+}
+
 // settledText says how the answer ended, if not as it should, and what it used, if
 // that is known.
 func settledText(b *journal.AttemptSettled) string {
 	var parts []string
-	switch b.Outcome {
-	case "", "end_turn", "ok":
-	default:
-		parts = append(parts, strings.ReplaceAll(Line(b.Outcome, 60), "_", " "))
+	if !settledAsItShould(b) {
+		if why, known := stopReasons[b.Outcome]; known {
+			parts = append(parts, why)
+		} else {
+			parts = append(parts, "the reason is not known here, in the agent’s words: "+journal.Quote(b.Outcome, 60))
+		}
 	}
 	if u := b.Usage; u.InputTokens+u.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens))

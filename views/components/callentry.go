@@ -12,13 +12,15 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 	name := d.callName(journal.CallOf(body))
 	switch b := body.(type) {
 	case *journal.CallProposed:
-		what := &journal.Call{Input: b.Input, AttemptID: deref(b.AttemptID)}
-		if c := d.Calls[b.CallID]; c != nil { // it has the whole of a long input
+		what := &journal.Call{Input: b.Input, AttemptID: deref(b.AttemptID), Effect: b.Effect}
+		if before, ok := d.Before[b.CallID]; ok { // what it says since then is an entry of its own
+			what.Input = before
+		} else if c := d.Calls[b.CallID]; c != nil { // it has the whole of a long input
 			what = c
 		}
-		e := Entry{Class: "tool", Icon: "term", Title: proposedTitle(b.Tool, CallPayload(what)), Note: Say(effectText(b.Effect))}
+		e := Entry{Class: "tool", Icon: "term", Title: proposedTitle(b.Tool, CallPayload(what)), Note: Say(effectText(b.Effect, false))}
 		if b.AttemptID != nil {
-			e.What = newCallWhat(b.CallID, b.Tool, ev.Seq, CallPayload(what))
+			e.What, e.Note = newCallWhat(b.CallID, b.Tool, ev.Seq, what.Effect, CallPayload(what)), nil
 			switch b.Tool {
 			case "edit", "delete", "move":
 				e.Icon = "edit"
@@ -27,12 +29,17 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 			}
 		}
 		return e, true
-	case *journal.CallDescribed: // the row of its intent says it
+	case *journal.CallDescribed: // the row of its intent says it, or its own page
 		return Entry{Piece: true}, true
+	case *journal.CallContradicted:
+		return contradicted(b, d.Calls[b.CallID], name, d.Texts), true
 	case *journal.CallOutput: // its call's box shows it
 		return Entry{Piece: true}, true
 	case *journal.CallDispatched:
 		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
+		if b.AllowedBy.Unseen {
+			e.Title = Say("May have begun: ", name)
+		}
 		if b.N > 1 {
 			e.Note = Say("for the "+Ordinal(b.N)+" time, ", e.Note)
 		}
@@ -48,7 +55,7 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		e.Output = d.output(b.CallID, b.State == journal.CallFailed)
 		return e, true
 	case *journal.CallUnknown:
-		e := Entry{Class: "unk", Icon: "unk", Title: Say("The outcome of ", name, " is not known"), Lines: []Phrase{Say("It was started ", AtSecond(b.Since), "; no result was recorded. It was not repeated.")}}
+		e := Entry{Class: "unk", Icon: "unk", Title: Say("The outcome of ", name, " was lost"), Lines: []Phrase{lostLine(b, d.Calls[b.CallID])}}
 		e.Output = d.output(b.CallID, true)
 		return e, true
 	case *journal.CallEvidence:
@@ -90,16 +97,17 @@ func proposedTitle(tool string, p Payload) Phrase {
 type CallWhat struct {
 	CallID string
 	Title  Phrase
+	Effect Phrase
 	Diff   *Diff
 }
 
-func newCallWhat(id, tool string, seq int64, p Payload) *CallWhat {
-	return &CallWhat{CallID: id, Title: proposedTitle(tool, p), Diff: p.Diff.bounded(rowDiffLines, "change-"+id, ", entry "+Number(seq), CallPath(id))}
+func newCallWhat(id, tool string, seq int64, e journal.Effect, p Payload) *CallWhat {
+	return &CallWhat{CallID: id, Title: proposedTitle(tool, p), Effect: Say(effectText(e, true)), Diff: p.Diff.bounded(rowDiffLines, "change-"+id, ", entry "+Number(seq), CallPath(id))}
 }
 
 // NewCallWhat is what the agent has said so far of a call.
 func NewCallWhat(c *journal.Call) CallWhat {
-	return *newCallWhat(c.ID, c.Tool, c.ProposedSeq, CallPayload(c))
+	return *newCallWhat(c.ID, c.Tool, c.ProposedSeq, c.Effect, CallPayload(c))
 }
 
 // NewCallTitle names a call in one line: its command, or its tool.
@@ -110,9 +118,14 @@ func NewCallTitle(tool string, p Payload) string {
 	return Line(tool, 60) + " " + p.Title()
 }
 
-func effectText(e journal.Effect) string {
+// effectText says a call's class in words. That one only reads is an agent's word, as far
+// as the server can see nothing else; of its own calls the server knows.
+func effectText(e journal.Effect, agents bool) string {
 	switch e {
 	case journal.EffectRead:
+		if agents {
+			return "the agent says that it only reads"
+		}
 		return "it only reads"
 	case journal.EffectIdempotent:
 		return "it may be run again"
@@ -133,10 +146,24 @@ func (d *drawer) allowedText(a journal.AllowedBy) string {
 	case journal.AllowedByGrant:
 		return "allowed by a remembered answer " + Line(a.Text, 120)
 	case journal.AllowedByAgent:
+		if a.Unseen {
+			return "the agent asked nobody, and didn’t say when it began"
+		}
 		return "the agent did it without asking"
 	case journal.AllowedByRule:
 	}
 	return "allowed by the rule " + Line(a.Text, 120)
+}
+
+// lostLine says what is certain of a call whose outcome was lost.
+func lostLine(b *journal.CallUnknown, c *journal.Call) Phrase {
+	if c != nil && c.Unseen() {
+		return Say("Nobody saw whether it began; no result was recorded. It was not repeated.")
+	}
+	if b.Since == 0 {
+		return Say("It was started; no result was recorded. It was not repeated.")
+	}
+	return Say("It was started ", AtSecond(b.Since), "; no result was recorded. It was not repeated.")
 }
 
 // VerdictText says what a person found.
@@ -189,7 +216,7 @@ func (d *drawer) settled(b *journal.CallSettled, name Word, byRecord bool) Entry
 	if byRecord {
 		e.Lines = []Phrase{Say("It ended while no server followed it; its own record says how.")}
 	}
-	if b.State == journal.CallCancelled && c != nil && c.DispatchedAt == 0 && b.Reason != journal.ReasonNotStarted {
+	if b.State == journal.CallCancelled && c != nil && c.DispatchedAt == 0 && b.Reason != journal.ReasonNotStarted && b.Reason != journal.ReasonNotTold {
 		e.Lines = []Phrase{Say("It was not started.")}
 	} else if why := settleReason(b.Reason); why != "" {
 		e.Lines = append(e.Lines, Say(why))
@@ -215,6 +242,8 @@ func settleReason(reason string) string {
 		return "It was ended, because no server followed it for too long."
 	case journal.ReasonNotStarted:
 		return neverBegan
+	case journal.ReasonNotTold:
+		return "It never began: the agent had closed its input, so the answer did not reach it. Nothing of it ran."
 	}
 	return Line(reason, 500)
 }

@@ -15,6 +15,9 @@ func CallState(c *journal.Call) Reading {
 		r.Words, r.Icon, r.Tone = "Proposed, not started", "todo", ToneOff
 	case journal.CallIsWaiting:
 		r.Words, r.Icon, r.Tone = "Waits for a decision", "hold", ToneAsk
+		if c.Began() && !c.LetItself() {
+			r.Words = "Started, and asked for once more"
+		}
 	case journal.CallIsRefused:
 		r.Words, r.Icon, r.Tone = "Not run, because it was refused", "stop", ToneOff
 	case journal.CallIsDispatched, journal.CallIsAdopted: // which no call is in for itself
@@ -28,7 +31,7 @@ func CallState(c *journal.Call) Reading {
 		r.Words, r.Icon, r.Tone = "Failed", "fail", ToneBad
 	case journal.CallCancelled:
 		r.Words, r.Icon, r.Tone = "Cancelled", "stop", ToneOff
-		if c.Reason == journal.ReasonNotStarted {
+		if c.Reason == journal.ReasonNotStarted || c.Reason == journal.ReasonNotTold {
 			r.Words = "Never began"
 		}
 	case journal.CallIsUnknown:
@@ -53,16 +56,18 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 	var out []CallFact
 	add := func(name string, parts ...any) { out = append(out, CallFact{name, Say(parts...)}) }
 	add("Tool", Code(c.Tool))
-	add("Effect", effectText(c.Effect))
+	add("Effect", effectText(c.Effect, c.AttemptID != ""))
 	add("Proposed", "As ", EntryOf(c.SessionID, c.ProposedSeq))
 	switch {
 	case c.AllowedBy == nil:
+	case c.Unseen():
+		add("Allowed", "By nobody. The agent didn’t ask, and didn’t say whether or when it began.")
 	case c.AllowedBy.Type == journal.AllowedByAgent:
 		add("Allowed", "By nobody. The agent did it without asking.")
 	default:
 		add("Allowed", strings.TrimPrefix(d.allowedText(*c.AllowedBy), "allowed "))
 	}
-	if c.DispatchedAt > 0 {
+	if c.DispatchedAt > 0 && !c.Unseen() {
 		started := Say(AtSecond(c.DispatchedAt))
 		if c.N > 1 {
 			started = Say(started, ", for the "+Ordinal(c.N)+" time")

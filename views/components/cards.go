@@ -1,6 +1,7 @@
 package components
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -17,12 +19,19 @@ import (
 // DecisionCard asks for an answer to one request.
 type DecisionCard struct {
 	Request *journal.Request
+	Agent   string // whose call it is; "": it isn't at hand
 	Payload Payload
 	Key     string
 	Message string // what was typed before, after a refusal
 	Own     bool   // on its own page: the whole payload is shown, whatever its size
 	Locked  bool   // this page reloads by itself: no form that text could be lost from
 	Nr, Of  int    // of the pending requests of its call; Of 0: the others aren't at hand
+	Again   bool   // another request of its call asks for the same
+	Twin    int    // of the calls that wait and would do the same
+	Twins   int    // how many of them there are; 0: none, or the others aren't at hand
+	Alike   int    // of the calls that wait and read alike here, but would not do the same
+	Alikes  int    // how many of them there are; 0: none
+	Differs string // what of this one another of them doesn't say, in a line; "": nothing that stands here
 	Now     int64
 }
 
@@ -31,64 +40,18 @@ func NewDecisionCard(r *journal.Request, call *journal.Call, now int64, key stri
 	return DecisionCard{Request: r, Payload: RequestPayload(r, call), Key: key, Now: now}
 }
 
+// notRunYet says of a call that it wasn't run: of one that is asked for once more another
+// notice tells.
+func (c DecisionCard) notRunYet() string {
+	if c.Payload.Again != "" {
+		return ""
+	}
+	return ", of which nothing has been run"
+}
+
 // Asks says what is asked, for a heading.
-func (c DecisionCard) Asks() string { return asks(c.Request.Permission, c.Payload.Tool) }
-
-// Place says which of its call's requests this is; "" if it is the only one.
-func (c DecisionCard) Place() string {
-	if c.Of < 2 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d permissions for this command. It runs when all of them are allowed.", c.Nr, c.Of)
-}
-
-// Nth is Place in a few words, for a heading.
-func (c DecisionCard) Nth() string {
-	if c.Of < 2 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d for this command", c.Nr, c.Of)
-}
-
-// For is what the request is about, in one line: the first thing that the call
-// was judged by, and how many more there are. It tells requests of one call apart.
-func (c DecisionCard) For() (first, more string) {
-	list := c.Request.Resources
-	if c.Of < 2 || len(list) == 0 {
-		return "", ""
-	}
-	if len(list) > 1 {
-		more = fmt.Sprintf("and %d more", len(list)-1)
-	}
-	return Line(list[0], 80), more
-}
-
-// Apart is what a control's name has behind its words where another request of
-// the call has a control of the same words; "" where none has.
-func (c DecisionCard) Apart() string {
-	if c.Of < 2 {
-		return ""
-	}
-	first, more := c.For()
-	words := slices.DeleteFunc([]string{c.Asks(), strings.TrimSpace(Plain(first) + " " + more), c.Nth()}, func(s string) bool { return s == "" })
-	return ": " + strings.Join(words, ", ")
-}
-
-// NumberCards tells several requests of one call apart, in the order in which
-// they were asked.
-func NumberCards(cards ...*DecisionCard) {
-	for _, c := range cards {
-		c.Nr, c.Of = 1, 0
-		for _, other := range cards {
-			if other.Request.Tool.CallID != c.Request.Tool.CallID {
-				continue
-			}
-			c.Of++
-			if other.Request.AskedSeq < c.Request.AskedSeq {
-				c.Nr++
-			}
-		}
-	}
+func (c DecisionCard) Asks() string {
+	return asks(c.Request.Permission, c.Payload.Tool, c.Request.Resources)
 }
 
 // judgedLabel names what the call was judged by: what it reaches, or its commands.
@@ -100,13 +63,97 @@ func (c DecisionCard) judgedLabel() string {
 	return "Judged as"
 }
 
+// reaches reports whether what the call was judged by says where it would act, in so
+// few words that they stand before the buttons. A change names its files itself.
+func (c DecisionCard) reaches() bool {
+	res := c.Resources()
+	return c.judgedLabel() == "Reaches" && c.Payload.Diff == nil && 0 < len(res) && rows(strings.Join(res, "\n"), narrowColumns) <= factRows
+}
+
+// asked are the facts that are read before the buttons: warnings first, then what
+// is asked besides the text.
+func (c DecisionCard) asked() []Fact {
+	return c.factsThat(func(f Fact) bool { return !slices.Contains(c.Payload.beside, f.Name) })
+}
+
+// beside are the facts that only say how it would run; they stand below the buttons.
+func (c DecisionCard) beside() []Fact {
+	return c.factsThat(func(f Fact) bool { return slices.Contains(c.Payload.beside, f.Name) })
+}
+
+// said is what the agent gave its tool besides, as far as it stands on this page.
+func (c DecisionCard) said() []Fact {
+	if !c.Own && !c.Payload.Short() {
+		return nil
+	}
+	return c.Payload.Said
+}
+
+func (c DecisionCard) factsThat(are func(Fact) bool) (out []Fact) {
+	if !c.Own && !c.Payload.Short() {
+		return nil
+	}
+	for _, f := range c.Payload.Facts {
+		if are(f) {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Fact) int { return cmp.Compare(warningOf(a), warningOf(b)) })
+	return out
+}
+
+// warningOf sorts the facts that must be read first to the front.
+func warningOf(f Fact) int {
+	if i := slices.Index([]string{takeCare, whyAsked}, f.Name); i >= 0 {
+		return i
+	}
+	return 2
+}
+
+// How much of a payload is seen at once in a card (app.css: .card-ask .cmd); what is
+// longer scrolls there, so that the buttons stay near.
+const (
+	narrowColumns, narrowRows = 38, 6
+	wideColumns, wideRows     = 95, 16
+	factRows                  = 6
+)
+
+// rows is about how many lines a text takes where so many characters stand in one.
+func rows(s string, columns int) int {
+	n := 0
+	for line := range strings.Lines(s) {
+		n += 1 + max(0, utf8.RuneCountInString(line)-2)/columns
+	}
+	return n
+}
+
+// scrolls says that the payload is longer than what is seen of it at once: in any
+// window, or in a narrow one only; "": it isn't.
+func (c DecisionCard) scrolls() (says string, wide bool) {
+	if !c.Answerable() {
+		return "", false
+	}
+	text, n := c.Shown(), Lines(c.Shown())
+	if d := c.diff(); d != nil {
+		text, n = diffText(d.cut(d.Open)), min(d.Len(), d.Open)
+	}
+	if rows(text, narrowColumns) <= narrowRows {
+		return "", false
+	}
+	return "Scroll in the box above to read all of it, " + Plural(n, "line") + ".", rows(text, wideColumns) > wideRows
+}
+
 // diff is what the call would change, as this page shows it; nil: it shows text.
 func (c DecisionCard) diff() *Diff {
 	id, of := c.Request.ID+"-change", ", asked as entry "+Number(c.Request.AskedSeq)
+	d := c.Payload.Diff.bounded(cardDiffLines, id, of, c.Path())
 	if c.Own {
-		return c.Payload.Diff.whole(id, of)
+		d = c.Payload.Diff.whole(id, of)
 	}
-	return c.Payload.Diff.bounded(cardDiffLines, id, of, c.Path())
+	if d != nil {
+		d.Boxed = true
+	}
+	return d
 }
 
 // Path is the request's own page.
@@ -125,6 +172,14 @@ func (c DecisionCard) Shown() string {
 	return c.Payload.First()
 }
 
+// shownRuns is what would be run beside the change, as far as it stands on this page.
+func (c DecisionCard) shownRuns() string {
+	if c.Own || c.Payload.Short() {
+		return c.Payload.Runs
+	}
+	return firstOf(c.Payload.Runs)
+}
+
 // maxResources and maxResource bound what a card shows of what a call was
 // judged by: it is beside the payload, which is what is allowed.
 const (
@@ -135,7 +190,7 @@ const (
 // Resources are what the call was judged by, if that is more than its text. A
 // request's own page has all of them.
 func (c DecisionCard) Resources() []string {
-	list := c.Request.Resources
+	list := slices.DeleteFunc(slices.Clone(c.Request.Resources), func(r string) bool { return strings.TrimSpace(r) == "" })
 	if len(list) == 1 && Line(list[0], 1<<20) == Line(c.Payload.Text, 1<<20) {
 		return nil
 	}
@@ -164,6 +219,7 @@ type UnknownCard struct {
 	Field    string // the field that is wrong: outcome or evidence
 	Locked   bool
 	Own      bool // on its own page
+	Others   int  // outcomes of the session that are unknown besides
 }
 
 // Path is the call's own page.
@@ -196,11 +252,19 @@ func (c UnknownCard) where() Phrase {
 // Choice is one of several answers, with what it means.
 type Choice struct{ Value, Label, Hint string }
 
+// agentsOwn reports whether the call is one of an agent's own, which the server neither runs
+// nor keeps it from running.
+func (c UnknownCard) agentsOwn() bool { return c.Call != nil && c.Call.AttemptID != "" }
+
 // Outcomes are what a person may have found; none is preselected.
-func (UnknownCard) Outcomes() []Choice {
+func (c UnknownCard) Outcomes() []Choice {
+	again := "It may propose it again, and will ask you first."
+	if c.agentsOwn() {
+		again = "It may do it again, and asks you first only if it asks for such calls."
+	}
 	return []Choice{
 		{string(journal.Happened), "It happened", "The agent is told that it was done, and goes on after it."},
-		{string(journal.DidNotHappen), "It did not happen", "The agent is told that it was not run. It may propose it again, and will ask you first."},
+		{string(journal.DidNotHappen), "It did not happen", "The agent is told that it was not run. " + again},
 		{string(journal.InPart), "It happened in part", "Say below what is there. The agent is told, and does not assume the rest."},
 		{string(journal.CannotTell), "I cannot tell", "It stays marked as unknown. The agent must not depend on it."},
 	}
@@ -234,17 +298,49 @@ type AttemptCard struct {
 	Whole    Phrase // where all of it stands
 	Key      string
 	Locked   bool
+	Sends    bool   // the turn was stopped for a message, which waits
 	Outcome  string // what was chosen before, after a refusal
 	Evidence string
-	Problem  string // what was wrong with it
-	Field    string // the field that is wrong: outcome or evidence
+	Problem  string             // what was wrong with it
+	Field    string             // the field that is wrong: outcome or evidence
+	Others   int                // outcomes of the session that are unknown besides
+	Lost     *journal.AgentLost // the process that may still work on it; nil: it is known not to run
+	Now      int64
+}
+
+// lostWords say what became of the agent, as far as is known (LEA-12).
+func (c AttemptCard) lostWords() Phrase {
+	const rest = " How far it came is not known: what it said and did until then stands in the journal. The message was not sent again."
+	if c.Lost == nil {
+		return Say("The agent was given a message and was lost before it had answered." + rest)
+	}
+	return Say("The agent was given a message, and its server was lost before it had answered. Its process ran ", whereLost(c.Lost), ". It may still be running there, and at work on this: no server there answers."+rest)
+}
+
+// lastDecides says that an answer isn't the last that is needed; "" if it is.
+func lastDecides(others int) string {
+	switch others {
+	case 0:
+		return ""
+	case 1:
+		return "Another outcome is unknown, too. Nothing goes on before both are answered; then the session goes on or stays stopped, as the last answer says."
+	}
+	return fmt.Sprintf("%d other outcomes are unknown, too. Nothing goes on before all are answered; then the session goes on or stays stopped, as the last answer says.", others)
 }
 
 // Outcomes are what may become of a request; none is preselected.
-func (AttemptCard) Outcomes() []Choice {
+func (c AttemptCard) Outcomes() []Choice {
+	again, without := "The agent is asked for all of it once more. ", "it is asked to go on from there."
+	if c.Sends {
+		again, without = "The agent is asked for all of it once more, together with the message that you stopped the turn for. ", "the message that you stopped the turn for is delivered."
+	}
+	first := ""
+	if c.Lost != nil {
+		first = " A second process of the agent begins, perhaps while the first is still at work on the same. Make sure before that the first has ended."
+	}
 	return []Choice{
-		{string(journal.AttemptRetry), "Send the same message again", "The agent is asked for all of it once more. It may do everything twice, and may be billed twice."},
-		{string(journal.AttemptAbandon), "Go on without", "The message is not sent again. What the agent has done stays, and it is asked to go on from there."},
+		{string(journal.AttemptRetry), "Send the same message again", again + "It may do everything twice, and may be billed twice." + first},
+		{string(journal.AttemptAbandon), "Go on without", "The message is not sent again. What the agent has done stays, and " + without + first},
 	}
 }
 
@@ -269,8 +365,30 @@ type QueuedPrompt struct {
 	Seq      int64
 	At       int64
 	Delivery journal.Delivery
+	Next     bool // the turn was, or is to be, stopped for it
+	Joins    bool // a steer reaches the agent in the middle of the open turn
 	Text     string
 	Key      string
+}
+
+// Bounds of what is shown of a message that waits, in whole lines.
+const (
+	queuedLines = 8
+	queuedBytes = 600
+)
+
+// First is the beginning of the message.
+func (p QueuedPrompt) First() string {
+	first, _, _ := HeadTail(p.Text, queuedLines, 0)
+	return journal.Cut(first, queuedBytes)
+}
+
+// Rest says that there is more of it; "": there isn't.
+func (p QueuedPrompt) Rest() string {
+	if first := p.First(); strings.TrimSpace(first) == strings.TrimSpace(p.Text) {
+		return ""
+	}
+	return "This is its beginning, of " + Plural(Lines(p.Text), "line") + ", " + Bytes(int64(len(p.Text))) + ". All of it is delivered."
 }
 
 // AgentPath is the page of an agent of a server.
@@ -280,81 +398,4 @@ func AgentPath(name string) string { return "/settings/agents/" + url.PathEscape
 type Agent struct {
 	Name, Kind, Reason string
 	Available          bool
-}
-
-// Composer is the form for the next message.
-type Composer struct {
-	Session  Session
-	Text     string // what was typed before and not sent
-	KeptAt   int64  // when it was kept; 0: it wasn't
-	Replaced string // another form's text, which the kept one took the place of just now
-	Key      string
-	Problem  string
-	Waiting  int  // messages that were not delivered yet
-	Steers   bool // the agent takes text in mid-turn (PRO-4)
-	Locked   bool
-}
-
-// QueueLabel and QueueHint say what the first button does.
-func (c Composer) QueueLabel() string {
-	if st := &c.Session.State; st.TurnOpen() || (st.Held && st.Forgotten != nil) {
-		return "Queue for the next turn"
-	}
-	return "Start the next turn"
-}
-
-// QueueHint says what will happen to a queued message.
-func (c Composer) QueueHint() string {
-	st := &c.Session.State
-	switch {
-	case st.Unknowns() > 0:
-		return "It is kept, and delivered once the unknown outcome has been reconciled."
-	case st.Blocked != nil:
-		return "It is kept, and delivered once the session can go on."
-	case st.TurnOpen() && c.Waiting > 0:
-		return "It is delivered when this turn has ended, after " + Plural(c.Waiting, "message") + " that already " + waits(c.Waiting) + "."
-	case st.TurnOpen():
-		return "It is delivered when this turn has ended."
-	case st.Held && st.Forgotten != nil:
-		return "It is kept, and delivered once a new conversation is started."
-	case st.Held && c.Waiting > 0:
-		return "This ends the hold: " + Plural(c.Waiting, "held message") + " will be delivered first, then this one."
-	case c.Waiting > 0:
-		return "It is delivered after " + Plural(c.Waiting, "message") + " that already " + waits(c.Waiting) + "."
-	}
-	return "It is delivered as soon as a worker is free."
-}
-
-func waits(n int) string {
-	if n == 1 {
-		return "waits"
-	}
-	return "wait"
-}
-
-// SteerLabel says what the second button does.
-func (c Composer) SteerLabel() string {
-	if !c.Steers {
-		return "Send before the queue"
-	}
-	return "Steer this turn"
-}
-
-// afterTurn is said of an agent that takes no text while it works (PRO-4).
-const afterTurn = "This agent takes no text while it works: it is delivered when the agent has done what it is at, before the queue. To have it read sooner, stop the turn and continue."
-
-// SteerHint says what will happen to a steer.
-func (c Composer) SteerHint() string {
-	st := &c.Session.State
-	switch {
-	case st.Unknowns() > 0:
-		return "It is kept until the unknown outcome has been reconciled, then delivered before the queue."
-	case !c.Steers && len(st.Pending) > 0:
-		return "It answers no request. " + afterTurn
-	case !c.Steers:
-		return afterTurn
-	case len(st.Pending) > 0:
-		return "It answers no request: it is delivered at the next safe point after you have decided."
-	}
-	return "It is delivered at the next safe point of this turn, between two steps."
 }

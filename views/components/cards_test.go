@@ -2,6 +2,7 @@ package components_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -95,6 +96,112 @@ func TestAskCard_Buttons(t *testing.T) {
 	}
 }
 
+// Before the buttons stands all that is asked, warnings first; behind them only how it
+// would run, as the server says it. What an agent gives its own tool is asked, whatever
+// it is called.
+// proves PER-2
+func TestAskCard_Order(t *testing.T) {
+	t.Parallel()
+	names := func(c components.DecisionCard, list string) (out []string) {
+		render(t, components.AskCard(c)).Find("[data-testid=" + list + "] > dt").Each(func(_ int, dt *goquery.Selection) { out = append(out, text(dt)) })
+		return out
+	}
+	meta := map[string]any{"directory": "/srv/x", "runs_as": "dev", "host": "h1", "effect": "effect", "same_as_unknown": true}
+	r := request(t, "make", meta)
+	own := &journal.Call{ID: "call_1", Input: json.RawMessage(`{"command":"make","shell":"sh","timeout_s":60}`)}
+	agents := &journal.Call{ID: "call_2", AttemptID: "att_1", Input: json.RawMessage(`{"title":"Deploy","kind":"other","input":{"host":"prod.example","shell":"zsh","runs__in":"/sandbox","effect_":"it only reads","Take\u00a0care":"all is well","Permission":"none","":"x"}}`)}
+	for _, tt := range []struct {
+		name          string
+		call          *journal.Call
+		asked, beside []string
+	}{
+		{"not at hand", nil, []string{"Take care", "Runs in"}, []string{"Effect", "Host", "Runs as"}},
+		{"of a runbook", own, []string{"Take care", "Runs in"}, []string{"Shell", "Ended after", "Effect", "Host", "Runs as"}},
+		{"of an agent", agents, []string{"Take care", "Runs in"}, []string{"Effect", "Host", "Runs as"}},
+	} {
+		card := components.NewDecisionCard(r, tt.call, now, "k")
+		card.Own = true
+		if got := names(card, "asked-facts"); !slices.Equal(got, tt.asked) {
+			t.Errorf("%s: before the buttons stand %q, want %q", tt.name, got, tt.asked)
+		}
+		if got := names(card, "ask-details"); !slices.Equal(got[:len(tt.beside)], tt.beside) {
+			t.Errorf("%s: behind them stand %q, want %q", tt.name, got, tt.beside)
+		}
+	}
+	card := components.NewDecisionCard(r, agents, now, "k")
+	card.Own = true
+	doc := render(t, components.AskCard(card))
+	var said []string
+	doc.Find(`.card-b > [data-testid="agent-says"] dt > code`).Each(func(_ int, dt *goquery.Selection) { said = append(said, dt.Text()) })
+	if want := []string{`""`, "Permission", `Take\xa0care`, "effect_", "host", "runs__in", "title"}; !slices.Equal(said, want) {
+		t.Errorf("the agent says %q, want %q", said, want)
+	}
+	if before := text(doc.Find(`[data-testid="agent-says"]`).First()); !strings.HasPrefix(before, "The agent says") || doc.Find(`[data-testid="agent-says"] ~ form`).Length() != 1 {
+		t.Errorf("what the agent says isn't before the buttons, or isn't called that: %q", before)
+	}
+}
+
+// What the server says stands there, whatever a call calls the same.
+//
+// proves PER-2
+func TestAskCard_KeepsWhatTheServerSays(t *testing.T) {
+	t.Parallel()
+	r := request(t, "make", map[string]any{"host": "h1", "runs_as": "dev"})
+	own := &journal.Call{ID: "call_1", Input: json.RawMessage(`{"command":"make","host":"elsewhere","runs_as":"nobody"}`)}
+	card := components.NewDecisionCard(r, own, now, "k")
+	for _, want := range []components.Fact{{Name: "Host", Value: "h1"}, {Name: "Runs as", Value: "dev"}} {
+		if !slices.Contains(card.Payload.Facts, want) {
+			t.Errorf("%v is missing in %v", want, card.Payload.Facts)
+		}
+	}
+}
+
+func TestAskCard_SaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		meta map[string]any
+		want string
+		row  bool
+	}{
+		{map[string]any{"always_asks": true}, "It is always asked, whatever the rules say.", false},
+		{map[string]any{"always_asks": true, "asks_why": []string{"sudo acts as another person", "it is nested too deeply"}}, "It is always asked, whatever the rules say: sudo acts as another person; it is nested too deeply.", false},
+		{map[string]any{"always_asks": false, "asks_why": []string{"it may set the clock"}}, "The permissions of this session do not allow it by themselves: it may set the clock.", true},
+		{map[string]any{"asks_why": "x"}, "", true},
+	} {
+		card := components.NewDecisionCard(fixtures.Request("date", c.meta), fixtures.Call("date"), now, "k")
+		before := beforeButtons(t, card)
+		if _, got, _ := strings.Cut(before, "Why you are asked"); !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%v says %q, want %q", c.meta, before, c.want)
+		}
+		if card.Payload.Row() != c.row {
+			t.Errorf("%v can be answered in a row: %v", c.meta, !c.row)
+		}
+	}
+}
+
+// What is asked once more says why, in the card and in its row, and isn't answered in a
+// row of a table without a look.
+//
+// proves PER-4
+func TestAskCard_AskedAgain(t *testing.T) {
+	t.Parallel()
+	const why = "It was allowed before, and wasn’t run. Since then what lies in README.md has changed."
+	r := fixtures.Request("date", map[string]any{"asked_again": why})
+	for _, call := range []*journal.Call{nil, fixtures.Call("date")} {
+		card := components.NewDecisionCard(r, call, now, "k")
+		if got := text(render(t, components.AskCard(card)).Find(`[data-testid="asked-again"]`)); got != why || !card.Answerable() || card.Payload.Row() {
+			t.Errorf("the card says %q, answerable %v, in a row %v", got, card.Answerable(), card.Payload.Row())
+		}
+		if got := text(render(t, components.AskCard(card)).Find("article")); strings.Contains(got, "nothing has been run") {
+			t.Errorf("the card of what may have run says %q", got)
+		}
+	}
+	if plain := components.NewDecisionCard(fixtures.Request("date", nil), nil, now, "k"); render(t, components.AskCard(plain)).Find(`[data-testid="asked-again"]`).Length() != 0 {
+		t.Error("what is asked for the first time says that it isn't")
+	}
+}
+
+// proves PER-2
 func TestAskCard_Warnings(t *testing.T) {
 	t.Parallel()
 	card := components.NewDecisionCard(request(t, "make", map[string]any{"same_as_unknown": true}), nil, now, "k")
@@ -135,7 +242,7 @@ func TestEnding_ShowsTheEnd(t *testing.T) {
 func TestUnknownCallCard(t *testing.T) {
 	t.Parallel()
 	call := callOf(t, "kubectl rollout restart")
-	call.Evidence = []journal.Evidence{{Type: "output", Text: "No output was captured."}}
+	call.State, call.Evidence = journal.CallIsUnknown, []journal.Evidence{{Type: "output", Text: "No output was captured."}}
 	call.Process = &journal.Process{Host: "build-2", PID: 7}
 	doc := render(t, components.UnknownCallCard(components.NewUnknownCard(call, now, "key-1")))
 	if doc.Find("input[type=radio][name=outcome]").Length() != 4 || doc.Find("input[checked]").Length() != 0 {
@@ -173,8 +280,8 @@ func TestComposer_SaysWhatWillHappen(t *testing.T) {
 		"idle":              {components.Composer{Session: newStory(t).session()}, "as soon as a worker is free", "", 1},
 		"open":              {components.Composer{Session: open, Steers: true}, "when this turn has ended", "next safe point of this turn", 2},
 		"open, others wait": {components.Composer{Session: open, Steers: true, Waiting: 2}, "after 2 messages that already wait", "next safe point", 2},
-		"no text mid-turn":  {components.Composer{Session: open}, "when this turn has ended", "takes no text while it works: it is delivered when the agent has done what it is at, before the queue. To have it read sooner, stop the turn and continue.", 2},
-		"no text, and asks": {components.Composer{Session: begun(t).ask().session()}, "when this turn has ended", "It answers no request. This agent takes no text while it works", 2},
+		"no text mid-turn":  {components.Composer{Session: open}, "when this turn has ended", "takes no text while it works: it is delivered when the agent has done what it is at, before the queue.", 3},
+		"no text, and asks": {components.Composer{Session: begun(t).ask().session()}, "when this turn has ended", "It answers no request. This agent takes no text while it works", 3},
 		"waiting":           {components.Composer{Session: begun(t).ask().session(), Steers: true}, "when this turn has ended", "answers no request", 2},
 		"uncertain":         {components.Composer{Session: begun(t).dispatch().add(journal.Server(), &journal.CallUnknown{CallID: "call_1"}).session(), Steers: true}, "once the unknown outcome has been reconciled", "kept until the unknown outcome", 2},
 		"held":              {components.Composer{Session: begun(t).end(journal.TurnEnded{Outcome: journal.Failed}, journal.Agent()).session(), Waiting: 1}, "1 held message will be delivered first", "", 1},
@@ -188,6 +295,49 @@ func TestComposer_SaysWhatWillHappen(t *testing.T) {
 		}
 		if got := doc.Find("button[name=delivery]").Length(); got != tt.buttons {
 			t.Errorf("%s: %d buttons, want %d", name, got, tt.buttons)
+		}
+	}
+}
+
+// What becomes of the turn, and of a message that it is stopped for, stands beside the
+// button in each state; so does what a stop alone does to other messages.
+//
+// proves PRO-4 PRO-5
+func TestComposer_StopAndSend(t *testing.T) {
+	t.Parallel()
+	you := journal.User("usr_1")
+	sends := func(s *story) *story {
+		return s.add(you, &journal.PromptAdmitted{PromptID: "inp_9", Delivery: journal.Steer}, &journal.InterruptRequested{By: "usr_1", Mode: journal.InterruptNow, PromptID: "inp_9"})
+	}
+	stop := &journal.InterruptRequested{By: "usr_1", Mode: journal.InterruptNow}
+	for name, tt := range map[string]struct {
+		s                  components.Session
+		stop, steer, queue string
+	}{
+		"at work":          {begun(t).dispatch().session(), "What runs now is ended; what it did until then stays done. Then your message begins the next turn, before the queue.", "when the agent has done what it is at", "when this turn has ended"},
+		"asks":             {begun(t).ask().session(), "An open decision is cancelled, and nothing is run because of it. Then your message begins the next turn", "answers no request", "when this turn has ended"},
+		"uncertain":        {begun(t).dispatch().add(journal.Server(), &journal.CallUnknown{CallID: "call_1"}).session(), "The turn is ended. Your message is kept until the unknown outcome has been reconciled", "kept until", "kept"},
+		"blocked":          {begun(t).add(journal.Server(), &journal.SessionBlocked{Cause: journal.BlockAgent}).session(), "The turn is ended. Your message is kept, and delivered once the session can go on.", "", "kept"},
+		"stopping":         {begun(t).dispatch().add(you, stop).session(), "The turn is being stopped already. Then your message begins the next turn", "it is held then, until you continue", "it is held then, until you continue"},
+		"stopping for one": {sends(begun(t).dispatch()).session(), "The turn is being stopped already.", "is being stopped for a message: it is delivered after that", "when this turn has ended"},
+		"no turn is open":  {newStory(t).session(), "", "", "as soon as a worker is free"},
+	} {
+		doc := render(t, components.MessageForm(components.Composer{Session: tt.s}))
+		for id, want := range map[string]string{"#stop-hint": tt.stop, "#steer-hint": tt.steer, "#queue-hint": tt.queue} {
+			if got := text(doc.Find(id)); !strings.Contains(got, want) {
+				t.Errorf("%s: %s says %q, want %q", name, id, got, want)
+			}
+		}
+		if got := text(doc.Find("#send-stop")); tt.stop != "" && (got == "End the turn and send") != (name == "uncertain") {
+			t.Errorf("%s: the button says %q", name, got)
+		}
+		if got := doc.Find("#send-stop").AttrOr("value", ""); (got == "interrupt") != (tt.stop != "") {
+			t.Errorf("%s: the button sends %q", name, got)
+		}
+	}
+	for sends, want := range map[bool]string{true: "the message that you stopped the turn for is delivered", false: "it is asked to go on from there"} {
+		if got := text(render(t, components.UnknownAttemptCard(components.AttemptCard{ID: "att_1", Sends: sends})).Find("form")); !strings.Contains(got, want) {
+			t.Errorf("the card of the attempt says %q, want %q", got, want)
 		}
 	}
 }
@@ -222,7 +372,7 @@ func TestNumberCards(t *testing.T) {
 	cards := []*components.DecisionCard{card(7, "call_1", "shell"), card(9, "call_2", "shell"), card(8, "call_1", "external_directory")}
 	components.NumberCards(cards...)
 	names := map[string]int{}
-	for i, want := range []string{"1 of 2 permissions for this command", "", "2 of 2 permissions for this command"} {
+	for i, want := range []string{"1 of 2 permissions for this command. Each is answered on its own. It runs when all of them are allowed, and does not if one is denied. The agent wants to do the same 2 times; this is call 1", "The agent wants to do the same 2 times; this is call 2", "2 of 2 permissions for this command"} {
 		doc := render(t, components.AskCard(*cards[i]))
 		doc.Find("h3, button, summary, label, a").Each(func(_ int, s *goquery.Selection) { names[text(s)]++ })
 		if got := text(doc.Find(`[data-testid="place"]`)); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
@@ -237,8 +387,14 @@ func TestNumberCards(t *testing.T) {
 	if got := text(render(t, components.AskCard(*cards[2])).Find("h3")); !strings.Contains(got, "reach outside its workspace") || !strings.Contains(got, "/etc/hosts") || !strings.Contains(got, "2 of 2 for this command") {
 		t.Errorf("the heading says %q", got)
 	}
-	if got := text(render(t, components.AskCard(*cards[1])).Find("button")); got != "Allow onceDeny" {
-		t.Errorf("the buttons of the only request of a call say %q", got)
+	alone, again := []*components.DecisionCard{card(7, "call_1", "shell")}, []*components.DecisionCard{card(7, "call_1", "shell"), card(8, "call_1", "shell")}
+	components.NumberCards(alone...)
+	components.NumberCards(again...)
+	if got := text(render(t, components.AskCard(*alone[0])).Find("button")); got != "Allow onceDeny" || alone[0].Place() != "" {
+		t.Errorf("the only request of a call says %q, %q", got, alone[0].Place())
+	}
+	if got := again[1].Place(); !strings.HasPrefix(got, "2 of 2 requests for this command: the agent asked for the same more than once.") {
+		t.Errorf("the same once more says %q", got)
 	}
 	if got := text(render(t, components.AskCard(*cards[2])).Find(".kv")); !strings.Contains(got, "Permissionexternal_directory") {
 		t.Errorf("the permission is shown as %q", got)
@@ -436,8 +592,120 @@ func TestUnknownAttemptCard(t *testing.T) {
 	if doc.Find("input[checked]").AttrOr("value", "") != "abandon" || doc.Find("textarea").Text() != c.Evidence || doc.Find("img").Length() != 0 || !strings.Contains(text(doc.Find("fieldset .problem")), "Error: Choose") {
 		t.Error("what was typed is lost or read as markup, or what is wrong isn't said")
 	}
+	c.Lost, c.Now = &journal.AgentLost{ProcessID: "prc_1", Host: "build-2", PID: 7, Since: now - 60_000}, now
+	doc = render(t, components.UnknownAttemptCard(c))
+	if got := text(doc.Find(`[data-testid="attempt-lost"]`)); !strings.Contains(got, "Its process ran on build-2, as pid 7, since 13:25:00. It may still be running there, and at work on this") {
+		t.Errorf("LEA-12: the card says %q", got)
+	}
+	if got := text(doc.Find("fieldset")); strings.Count(got, "while the first is still at work") != 2 {
+		t.Errorf("LEA-12: the choice says %q", got)
+	}
 	c.Locked = true
 	if render(t, components.UnknownAttemptCard(c)).Find("form").Length() != 0 {
 		t.Error("a page that reloads by itself has a form to lose text from")
+	}
+}
+
+// What a denial does is said as it is for the agent whose call it is (PER-3).
+func TestAskCard_SaysWhatADenialDoes(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string][2]string{
+		"":         {"Denied without a note, the turn ends. Denied with one, only this call is refused.", "If you deny with it, the agent is told why."},
+		"runbook":  {"this step counts as failed: the turn ends, unless the mission says", "A runbook doesn’t read it."},
+		"opencode": {"only this call is refused, and the agent is told why.", "If you deny with it, the agent is told why."},
+	} {
+		card := components.NewDecisionCard(request(t, "make deploy", nil), nil, now, "k")
+		card.Agent = agent
+		doc := render(t, components.AskCard(card))
+		if got := text(doc.Find(`[data-testid="denied-words"]`)); !strings.Contains(got, want[0]) {
+			t.Errorf("%q: a denial is said to do: %s", agent, got)
+		}
+		if got := text(doc.Find(`[data-testid="decision-note"] .hint`)); !strings.HasSuffix(got, want[1]) {
+			t.Errorf("%q: of a note it is said: %s", agent, got)
+		}
+	}
+}
+
+// Two calls are the same only if all that they would do is, wherever it is said. Those that
+// only read alike say so, and what differs; no two controls have one name.
+//
+// proves PER-2
+func TestNumberCards_TheSame(t *testing.T) {
+	t.Parallel()
+	cards := func(hashed, own bool, inputs ...string) (out []*components.DecisionCard) {
+		for i, input := range inputs {
+			call := &journal.Call{ID: fmt.Sprintf("call_%d", i), AttemptID: "att_1", Input: json.RawMessage(input), InputSHA256: journal.Hash(input)}
+			meta := map[string]any{"ask": i + 1, "command": "x", "command_bytes": 1}
+			if hashed {
+				meta["input_sha256"] = call.InputSHA256
+			}
+			r := request(t, "x", meta)
+			r.ID, r.AskedSeq, r.Tool.CallID, r.Permission, r.Resources = fmt.Sprintf("per_%d", i), int64(i+1), call.ID, "mcp", []string{"x"}
+			if !own {
+				call = nil
+			}
+			c := components.NewDecisionCard(r, call, now, "k")
+			out = append(out, &c)
+		}
+		components.NumberCards(out...)
+		return out
+	}
+	in := func(title, kind, more string) string {
+		return `{"title":"` + title + `","kind":"` + kind + `",` + more + `}`
+	}
+	for name, c := range map[string]struct{ one, other, says string }{
+		"what a tool is given": {in("mcp__db__query", "other", `"input":{"id":1,"query":"SELECT 1"}`), in("mcp__db__query", "other", `"input":{"id":1,"query":"DROP TABLE users"}`), "query: DROP TABLE users"},
+		"another folder":       {in("rm", "execute", `"input":{"command":"rm -rf *","cwd":"/a"}`), in("rm", "execute", `"input":{"command":"rm -rf *","cwd":"/home"}`), "cwd: /home"},
+		"another environment":  {in("make", "execute", `"input":{"command":"make","env":{"A":"1"}}`), in("make", "execute", `"input":{"command":"make","env":{"A":"2"}}`), `env: {"A":"2"}`},
+		"another file":         {in("Write", "edit", `"input":{"path":"a.txt","content":"x"}`), in("Write", "edit", `"input":{"path":"b.txt","content":"x"}`), "path: b.txt"},
+		"another place":        {in("Look", "read", `"paths":["a.txt"]`), in("Look", "read", `"paths":["b.txt"]`), "locations: b.txt"},
+		"other content":        {in("Edit", "edit", `"diffs":[{"path":"a.txt","old":"a","new":"b"}]`), in("Edit", "edit", `"diffs":[{"path":"a.txt","old":"a","new":"c"}]`), ""},
+		"the same":             {in("make", "execute", `"input":{"command":"make"}`), in("make", "execute", `"input":{"command":"make"}`), "same"},
+	} {
+		for _, hashed := range []bool{true, false} {
+			both := cards(hashed, true, c.one, c.other)
+			names := map[string]int{}
+			for _, one := range both {
+				render(t, components.AskCard(*one)).Find("h3, button, a").Each(func(_ int, s *goquery.Selection) { names[text(s)]++ })
+			}
+			for what, n := range names {
+				if n > 1 {
+					t.Errorf("%s: %d are named %q", name, n, what)
+				}
+			}
+			said := both[1].Place()
+			same := c.says == "same"
+			if strings.Contains(said, "do the same 2 times") != same || strings.Contains(said, "read alike here, and would not do the same; this is number 2") == same || !same && both[1].Differs != c.says {
+				t.Errorf("%s, hashed %t: %q, differs by %q", name, hashed, said, both[1].Differs)
+			}
+		}
+		if far := cards(true, false, c.one, c.other); strings.Contains(far[1].Place(), "do the same 2 times") != (c.says == "same") {
+			t.Errorf("%s, not at hand: %q", name, far[1].Place())
+		}
+	}
+}
+
+// How much of a call isn't shown counts all that its agent gave it, not its name alone.
+//
+// proves PER-2
+func TestAskCard_SaysHowMuch(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("0123456789\\n", 900)
+	call := &journal.Call{ID: "call_1", AttemptID: "att_1", Input: json.RawMessage(`{"title":"Write","kind":"edit","input":{"path":"a.txt","content":"` + content + `"}}`)}
+	got := text(render(t, components.AskCard(components.NewDecisionCard(request(t, "x", nil), call, now, "k"))).Selection)
+	if want := "All of it, 902 lines, 10 KB, stands on its own page"; !strings.Contains(got, want) {
+		t.Errorf("the card says %q", got)
+	}
+	call.Input = json.RawMessage(`{"title":"Write","kind":"edit","input":{"path":"a.txt","content":"x"}}`)
+	for state, want := range map[string]string{"exists": "a.txt exists, 4 KB", "new": "a.txt does not exist yet", "unknown": "a.txt: not known whether it exists"} {
+		r := request(t, "x", map[string]any{"seen": []any{map[string]any{"path": "a.txt", "state": state, "bytes": 4096}}})
+		for _, call := range []*journal.Call{call, nil} {
+			card := components.NewDecisionCard(r, call, now, "k")
+			card.Own = true
+			facts := render(t, components.AskCard(card)).Find(`[data-testid="asked-facts"]`)
+			if got := text(facts.Find("dd")); !strings.HasSuffix(text(facts.Find("dt")), "The file now") || !strings.HasSuffix(got, want) {
+				t.Errorf("%s: the card says %q", state, got)
+			}
+		}
 	}
 }

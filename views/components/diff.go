@@ -19,14 +19,15 @@ const (
 
 // DiffLine is one line of a change.
 type DiffLine struct {
-	Sign string // "+", "-", " ", or "…": lines that are the same are left out here
+	Sign string // "+", "-", " ", "…": lines that are the same are left out here, or "\\": of the line before
 	Text string
 }
 
 // FileDiff is what changes in one file.
 type FileDiff struct {
 	Path           string
-	New            bool
+	Whole          bool      // the agent writes all of it, and doesn't say what was there
+	Seen           *seenFile // what was found there when it was asked
 	Added, Removed int
 	Lines          []DiffLine
 }
@@ -41,16 +42,30 @@ type Diff struct {
 	More  string // where the rest stands; "": nowhere
 	Part  bool   // this is the beginning only
 	Whole bool   // nothing of it is cut
+	Boxed bool   // what stands open scrolls in one box, however many files there are
 }
 
-// fileDiff finds what changes in a file. old nil: there was none.
-func fileDiff(path string, old *string, text string) FileDiff {
-	f := FileDiff{Path: path, New: old == nil}
-	var before []string
+// seenFile is what lay where a whole file would be written, when that was asked.
+type seenFile struct {
+	Path  string  `json:"path"`
+	State string  `json:"state"` // new, exists or unknown
+	Bytes int64   `json:"bytes"`
+	Text  *string `json:"text"` // nil: it isn't at hand
+}
+
+// fileDiff finds what changes in a file. old nil: the agent doesn't say what was there;
+// seen does, unless it is nil.
+func fileDiff(path string, old *string, text string, seen *seenFile) FileDiff {
+	f := FileDiff{Path: path, Whole: old == nil}
+	if f.Whole && seen != nil {
+		f.Seen, old = seen, seen.Text
+	}
+	before, after := []string(nil), textLines(text)
 	if old != nil {
 		before = textLines(*old)
+		markEnd(*old, before, text, after)
 	}
-	f.Lines = hunks(lineDiff(before, textLines(text)))
+	f.Lines = endings(hunks(lineDiff(before, after)))
 	for _, l := range f.Lines {
 		switch l.Sign {
 		case "+":
@@ -68,6 +83,38 @@ func textLines(s string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
+
+// noEnd marks a last line that has no newline behind it, where the other one has: no
+// text of the journal has it.
+const noEnd = "\x00"
+
+// markEnd marks the last line of the one of two texts that has no newline at its end, if
+// the other has.
+func markEnd(old string, before []string, text string, after []string) {
+	ends := func(s string) bool { return strings.HasSuffix(s, "\n") }
+	switch {
+	case len(before) == 0 || len(after) == 0 || ends(old) == ends(text):
+	case ends(old):
+		after[len(after)-1] += noEnd
+	default:
+		before[len(before)-1] += noEnd
+	}
+}
+
+// endings says of marked lines, in a line of its own, that they have no newline.
+func endings(lines []DiffLine) []DiffLine {
+	var out []DiffLine
+	for _, l := range lines {
+		text, marked := strings.CutSuffix(l.Text, noEnd)
+		out = append(out, DiffLine{l.Sign, text})
+		if marked {
+			out = append(out, DiffLine{"\\", noNewline})
+		}
+	}
+	return out
+}
+
+const noNewline = "No newline at end of file"
 
 // lineDiff tells for each line whether it stays, goes or comes.
 func lineDiff(before, after []string) []DiffLine {
@@ -174,7 +221,7 @@ func parseDiff(s string) []FileDiff {
 	for _, line := range textLines(s) {
 		switch {
 		case strings.HasPrefix(line, "--- "):
-			out = append(out, FileDiff{New: line == "--- /dev/null"})
+			out = append(out, FileDiff{Whole: line == "--- /dev/null"})
 		case len(out) == 0:
 			return nil // it is no diff of ours
 		case strings.HasPrefix(line, "+++ ") && len(out[len(out)-1].Lines) == 0:
@@ -186,6 +233,19 @@ func parseDiff(s string) []FileDiff {
 	return out
 }
 
+// see takes over what was seen of a file that is named from the workspace on.
+func (f *FileDiff) see(seen []seenFile) {
+	for i := range seen {
+		if path := seen[i].Path; path == f.Path || strings.HasSuffix(path, "/"+f.Path) {
+			f.Whole, f.Seen = true, &seen[i]
+			return
+		}
+	}
+	if f.Whole {
+		f.Seen = &seenFile{State: "unknown"}
+	}
+}
+
 func (f *FileDiff) add(line string) {
 	l := DiffLine{" ", strings.TrimPrefix(line, "  ")}
 	switch {
@@ -193,6 +253,8 @@ func (f *FileDiff) add(line string) {
 		l, f.Added = DiffLine{"+", line[2:]}, f.Added+1
 	case strings.HasPrefix(line, "- "):
 		l, f.Removed = DiffLine{"-", line[2:]}, f.Removed+1
+	case strings.HasPrefix(line, "\\ "):
+		l = DiffLine{"\\", line[2:]}
 	}
 	f.Lines = append(f.Lines, l)
 }
@@ -202,7 +264,7 @@ func diffText(files []FileDiff) string {
 	var b strings.Builder
 	for _, f := range files {
 		old := f.Path
-		if f.New {
+		if f.Seen != nil && f.Seen.State == "new" {
 			old = "/dev/null"
 		}
 		b.WriteString("--- " + old + "\n+++ " + f.Path + "\n")
@@ -269,9 +331,14 @@ func (d *Diff) left() string {
 	return ""
 }
 
+// boxLabel names the box of several files for who hears it.
+func (d *Diff) boxLabel() string {
+	return fmt.Sprintf("%sChanges of %s%s", d.beginning(), Plural(len(d.Files), "file"), d.Of)
+}
+
 // label names a file's part for who hears it.
 func (d *Diff) label(f FileDiff, part string) string {
-	return fmt.Sprintf("%sChange of %s, %s%s", part, Plain(Line(f.Path, 200)), f.Counts(), d.Of)
+	return fmt.Sprintf("%sChange of %s, %s%s", part, QuotedName(f.Path), f.Counts(), d.Of)
 }
 
 // beginning is said of what stands open where the whole is folded below.
@@ -284,14 +351,23 @@ func (d *Diff) beginning() string {
 
 // Counts says how many lines come and go.
 func (f FileDiff) Counts() string {
-	if f.New {
+	switch {
+	case !f.Whole:
+		return fmt.Sprintf("+%d −%d", f.Added, f.Removed)
+	case f.Seen == nil:
+		return fmt.Sprintf("whole file, +%d", f.Added)
+	case f.Seen.State == "new":
 		return fmt.Sprintf("new file, +%d", f.Added)
+	case f.Seen.State != "exists":
+		return fmt.Sprintf("not known whether the file exists, +%d", f.Added)
+	case f.Seen.Text == nil:
+		return fmt.Sprintf("replaces a file of %s, which isn’t shown, +%d", Bytes(f.Seen.Bytes), f.Added)
 	}
-	return fmt.Sprintf("+%d −%d", f.Added, f.Removed)
+	return fmt.Sprintf("replaces a file of %s, +%d −%d", Bytes(f.Seen.Bytes), f.Added, f.Removed)
 }
 
 func (l DiffLine) class() string {
-	return map[string]string{"+": "a", "-": "d", "…": "h"}[l.Sign]
+	return map[string]string{"+": "a", "-": "d", "…": "h", "\\": "h"}[l.Sign]
 }
 
 func (l DiffLine) words() string {
@@ -304,6 +380,22 @@ func (l DiffLine) shown(whole bool) string {
 		return l.Text
 	}
 	return journal.Cut(l.Text, maxLine)
+}
+
+// cutsLines reports whether a line or a name is too long to stand whole but on a page of
+// its own.
+func (d *Diff) cutsLines() bool {
+	return d != nil && slices.ContainsFunc(d.Files, func(f FileDiff) bool {
+		return f.name(false) != f.name(true) || slices.ContainsFunc(f.Lines, func(l DiffLine) bool { return l.shown(false) != l.shown(true) })
+	})
+}
+
+// name is a file's, bounded if it isn't whole.
+func (f FileDiff) name(whole bool) string {
+	if whole {
+		return f.Path
+	}
+	return Line(f.Path, 400)
 }
 
 // diffPaths are the files of a diff, each once.

@@ -1,6 +1,7 @@
 package components_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,7 +123,72 @@ func TestCallTitle_OfAnAgent(t *testing.T) {
 		}
 	}
 	p := components.CallPayload(fixtures.AgentCall("execute", []byte(`{"title":"Run the tests","kind":"execute","input":{"command":"go test","description":"all of them"}}`)))
-	if p.Text != "go test" || len(p.Facts) != 2 || p.Facts[0] != (components.Fact{Name: "Description", Value: "all of them"}) || p.Facts[1].Value != "Run the tests" {
+	if p.Text != "go test" || len(p.Said) != 2 || p.Said[0] != (components.Fact{Name: "description", Value: "all of them"}) || p.Said[1].Value != "Run the tests" {
 		t.Errorf("it is %+v", p)
+	}
+	p = components.CallPayload(fixtures.AgentCall("execute", []byte(`{"title":"all of them","kind":"execute","input":{"command":"go test","description":"all of them"}}`)))
+	if len(p.Said) != 1 || p.Said[0].Name != "description" {
+		t.Errorf("what it calls it and its description are the same, and stand there as %+v", p.Said)
+	}
+}
+
+// What an agent writes whole is called new only if nothing was there when it was asked:
+// else it is shown over what it would replace, with its size, or as what isn't known.
+//
+// proves PER-2
+func TestDiffBox_SaysWhatWouldBeReplaced(t *testing.T) {
+	t.Parallel()
+	call := fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"/w/x.txt","old":null,"new":"x\n"}]}`))
+	for _, c := range []struct{ seen, counts, rows string }{
+		{`[{"path":"/w/x.txt","state":"new"}]`, "new file, +1", "+added: x"},
+		{`[{"path":"/w/x.txt","state":"exists","bytes":13,"text":"all\nthere is\n"}]`, "replaces a file of 13 bytes, +1 −2", "-removed: all|-removed: there is|+added: x"},
+		{`[{"path":"/w/x.txt","state":"exists","bytes":0,"text":""}]`, "replaces a file of 0 bytes, +1 −0", "+added: x"},
+		{`[{"path":"/w/x.txt","state":"exists","bytes":4096}]`, "replaces a file of 4 KB, which isn’t shown, +1", "+added: x"},
+		{`[{"path":"/w/x.txt","state":"unknown"}]`, "not known whether the file exists, +1", "+added: x"},
+		{`[{"path":"/w/y/x.txt","state":"new"}]`, "not known whether the file exists, +1", "+added: x"},
+		{`null`, "not known whether the file exists, +1", "+added: x"},
+	} {
+		meta := map[string]any{"ask": 7, "command_bytes": 5, "diff": "--- x.txt\n+++ x.txt\n+ x\n", "seen": json.RawMessage(c.seen)}
+		r := fixtures.Request("Write", meta)
+		r.Permission = "edit"
+		card := components.NewDecisionCard(r, call, now, "key")
+		doc := render(t, components.AskCard(card))
+		if got := doc.Find(`[data-testid="diff"] .num`).Text(); got != c.counts || diffRows(doc.Find(`[data-testid="diff"]`)) != c.rows {
+			t.Errorf("%s: it says %q, with %s", c.seen, got, diffRows(doc.Find(`[data-testid="diff"]`)))
+		}
+		if !card.Answerable() || strings.Contains(text(doc.Selection), `"state"`) {
+			t.Errorf("%s: it can't be answered, or shows what it is made of: %s", c.seen, text(doc.Selection))
+		}
+		alone := components.NewDecisionCard(r, nil, now, "key")
+		if got := alone.Payload.Diff.Files[0].Counts(); c.seen != "null" && !strings.Contains(c.seen, "/y/") && !strings.HasPrefix(got, strings.Split(c.counts, ", +")[0]) {
+			t.Errorf("%s: the request alone says %q", c.seen, got)
+		}
+	}
+	if got := components.CallPayload(call).Diff.Files[0].Counts(); got != "whole file, +1" {
+		t.Errorf("the call says %q", got)
+	}
+}
+
+// A last newline that comes or goes is a change, and is said.
+//
+// proves PER-2
+func TestDiffBox_LastNewline(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ old, text, rows string }{
+		{"a\nb", "a\nb\n", ` a|-removed: b|\No newline at end of file|+added: b`},
+		{"a\nb\n", "a\nb", ` a|-removed: b|+added: b|\No newline at end of file`},
+		{"a", "b\n", `-removed: a|\No newline at end of file|+added: b`},
+		{"a", "b", `-removed: a|+added: b`},
+		{"a", "", `-removed: a`},
+		{"", "a", `+added: a`},
+	} {
+		p := components.CallPayload(fixtures.AgentCall("edit", fixtures.AgentEdit("x", c.old, c.text)))
+		if got := diffRows(render(t, components.DiffBox(*p.WholeDiff("d"))).Selection); got != c.rows {
+			t.Errorf("%q to %q: %s", c.old, c.text, got)
+		}
+	}
+	r := fixtures.Request("Write", map[string]any{"command_bytes": 5, "diff": "--- x\n+++ x\n- b\n\\ No newline at end of file\n+ b\n"})
+	if got := diffRows(render(t, components.DiffBox(*components.RequestPayload(r, nil).WholeDiff("d"))).Selection); got != `-removed: b|\No newline at end of file|+added: b` {
+		t.Errorf("the request alone: %s", got)
 	}
 }

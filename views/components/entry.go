@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -22,11 +23,13 @@ type Window struct {
 	SessionID string
 	Events    []journal.Event
 	Calls     map[string]*journal.Call
+	Before    map[string]json.RawMessage // of calls of which their agents said something else once somebody was asked: their inputs until then
 	Outputs   map[string]Ends
 	Texts     map[string]string // of promoted prompts, by prompt; of long messages, by message and part
 	Writing   map[string]Writing
-	Through   int64 // the last seq: what isn't in Events up to there is a piece; 0: nothing is missing
-	Ended     int64 // the time of that seq
+	Untold    map[string]string // prompts that hadn't been sent when their turns ended, and these turns
+	Through   int64             // the last seq: what isn't in Events up to there is a piece; 0: nothing is missing
+	Ended     int64             // the time of that seq
 	Agent     string
 	Viewer    Viewer
 	Now       int64
@@ -55,11 +58,14 @@ type Entry struct {
 	// call is, which another row shows; or, from From on, a run of them.
 	Piece bool
 	From  int64
+	With  int64 // the first of the pieces that stand between the row before and this one; 0: none do, or it isn't known
 
 	Draft    *Draft // of the message that begins here and isn't complete
 	Adds     string // a piece's text, which a script moves to its message's draft
 	AddsTo   string // that draft's id
 	Finishes string // the id of the draft whose place this entry takes
+
+	Bookkeeping bool // it need not be read
 
 	Of string // the request, call or attempt whose card this entry answers
 }
@@ -78,6 +84,14 @@ func (e Entry) finishes() templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"data-finishes": e.Finishes}
+}
+
+// by marks a text that its agent wrote.
+func (e Entry) by() templ.Attributes {
+	if e.Rich || e.Draft != nil || e.Piece {
+		return templ.Attributes{"data-by": "agent"}
+	}
+	return nil
 }
 
 // piece tells a script what a row without anything to read stands for.
@@ -129,9 +143,39 @@ func Entries(w Window) []Entry {
 			e.Output.Label += ", entry " + Number(ev.Seq)
 		}
 		e.Seq, e.Time, e.Kind = ev.Seq, ev.Time, string(ev.Kind)
+		e.Bookkeeping = !e.Piece && bookkeeping(body)
 		out = append(out, e)
 	}
-	return appendRun(out, w.Through, w.Ended)
+	out = appendRun(out, w.Through, w.Ended)
+	tellPieces(out)
+	return out
+}
+
+// tellPieces lets each row that is read name the pieces before it: a number that stands
+// nowhere would look like a loss.
+func tellPieces(rows []Entry) {
+	last := int64(0)
+	for i := range rows {
+		e := &rows[i]
+		if e.Piece {
+			continue
+		}
+		if last > 0 && e.Seq > last+1 {
+			e.With = last + 1
+		}
+		last = e.Seq
+	}
+}
+
+// PiecesAre says what the numbers are that have no row of their own.
+const PiecesAre = "Pieces of an output or of a message, or other details: each has a number, and is shown within the row that it belongs to"
+
+// with names the pieces before the row.
+func (e Entry) with() string {
+	if e.With == e.Seq-1 {
+		return "with " + Number(e.With)
+	}
+	return "with " + Number(e.With) + " to " + Number(e.Seq-1)
 }
 
 // appendRun stands for the pieces that follow the last row, up to a seq.
@@ -232,15 +276,21 @@ func (d *drawer) promptEntry(body journal.Body) (Entry, bool) {
 	case *journal.PromptAdmitted:
 		what := " queued a message"
 		if b.Delivery == journal.Steer {
-			what = " sent a message for this turn"
+			what = " sent a message, ahead of the queue"
 		}
 		return Entry{Class: "minor", Icon: "queue", Title: Say(d.whoDid(d.Viewer.ID) + what), Note: Say("“" + Line(textOf(b.Text), 80) + "”")}, true
 	case *journal.PromptPromoted:
-		note := "delivered to the agent"
+		note := "the turn works on it from here"
 		if b.Delivery == journal.Steer {
-			note = "steered the turn"
+			note = "it steers the turn from here"
 		}
-		e := Entry{Class: "you", Icon: "person", Title: Say(d.whoDid(d.Viewer.ID)), Note: Say(note)}
+		if b.Begins {
+			note = "it begins this turn"
+		}
+		if d.Untold[b.PromptID] != "" {
+			note = "it had not been sent when its turn ended; it is told with the next message"
+		}
+		e := Entry{Class: "you", Icon: "person", Title: Say("Your message"), Note: Say(note)}
 		e.prose(d.Texts[b.PromptID])
 		return e, true
 	case *journal.PromptWithdrawn:
@@ -266,7 +316,13 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return Entry{Class: "minor", Icon: "run", Title: Say("A turn started")}, true
 	case *journal.TurnEnded:
-		return d.turnEnded(ev, b), true
+		e := d.turnEnded(ev, b)
+		if n := d.untoldOf(b.TurnID); n == 1 {
+			e.Lines = append(e.Lines, Say("Its message had not been sent to the agent: it is told with the next one, or when you continue."))
+		} else if n > 1 {
+			e.Lines = append(e.Lines, Say(Plural(n, "message")+" of it had not been sent to the agent: they are told with the next one, or when you continue."))
+		}
+		return e, true
 	case *journal.ContinuationRequested:
 		e := Entry{Icon: "person", Title: Say(d.whoDid(ev.Actor.ID) + " continued the session")}
 		if b.Anew {
@@ -282,7 +338,7 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return Entry{Class: "minor", Icon: "run", Title: Say(fmt.Sprintf("Step %d of %d: ", b.Step.Index, b.Step.Of), Word{Text: Line(b.Step.Name, 160), Strong: true})}, true
 	case *journal.PlanUpdated:
-		return Entry{Class: "minor", Icon: "todo", Title: Say("The plan changed"), Note: Say(planDone(b.Plan))}, true
+		return Entry{Class: "minor", Icon: "todo", Title: Say("The plan changed"), Note: Say(planDone(b.Plan), planNow(b.Plan))}, true
 	case *journal.InterruptRequested:
 		when := " asked to stop at the next safe point"
 		if b.Mode == journal.InterruptNow {
@@ -291,11 +347,24 @@ func (d *drawer) turnEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		if b.Reason == journal.ReasonRejected {
 			when = " rejected a request, which stops the turn"
 		}
+		if b.PromptID != "" {
+			when += ", and to deliver the message sent with it then"
+		}
 		return Entry{Icon: "stop", Title: Say(d.whoDid(b.By) + when)}, true
 	case *journal.LimitReached:
 		return Entry{Icon: "stop", Title: Say("Reached the " + limitNoun(b.Limit) + " limit"), Note: Say(limitReached(b))}, true
 	}
 	return Entry{}, false
+}
+
+// untoldOf counts the prompts of a turn that hadn't been sent when it ended.
+func (d *drawer) untoldOf(turn string) (n int) {
+	for _, of := range d.Untold {
+		if of == turn {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *drawer) turnEnded(ev *journal.Event, b *journal.TurnEnded) Entry {
@@ -310,11 +379,14 @@ func (d *drawer) turnEnded(ev *journal.Event, b *journal.TurnEnded) Entry {
 		return Entry{Icon: "stop", Title: Say("The turn was ended, because the server was stopped")}
 	case journal.Stopped, journal.NoOutcomeYet:
 	}
-	by := ""
+	by, done := "", ""
+	if b.Done {
+		done = ", when it was done"
+	}
 	if ev.Actor.Type == journal.ActorUser {
 		by = " by " + d.Viewer.Who(ev.Actor.ID)
 	}
-	return Entry{Icon: "stop", Title: Say("The turn was stopped" + by + stopReason(&journal.Turn{Reason: b.Reason}))}
+	return Entry{Icon: "stop", Title: Say("The turn was stopped" + by + stopReason(&journal.Turn{Reason: b.Reason}) + done)}
 }
 
 func limitsText(l *journal.Limits) string {
@@ -342,11 +414,25 @@ func planDone(plan []journal.PlanItem) string {
 	return fmt.Sprintf("%d of %d done", done, len(plan))
 }
 
+// planNow names the line that the plan is at, with its state: that is what has changed.
+func planNow(plan []journal.PlanItem) Phrase {
+	for _, p := range slices.Backward(plan) {
+		if planClass(p.State) == "now" {
+			return Say("; ", Quoted(p.Title, 80), ": "+planWords(p))
+		}
+	}
+	return nil
+}
+
 func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 	switch b := body.(type) {
 	case *journal.PermissionAsked:
 		p := RequestPayload(&journal.Request{Metadata: b.Metadata}, d.Calls[b.Tool.CallID])
-		return Entry{Icon: "ask", Class: "ask", Title: Say("Asked for a decision: " + asks(b.Permission, p.Tool)), Lines: []Phrase{Say(Code(p.Title()), " ", Link("/permissions/"+b.ID, "Read the request"))}}, true
+		e := Entry{Icon: "ask", Class: "ask", Title: Say("Asked for a decision: " + asks(b.Permission, p.Tool, b.Resources)), Lines: []Phrase{Say(Code(p.Title()), " ", Link("/permissions/"+b.ID, "Read the request"))}}
+		if p.Again != "" {
+			e.Title, e.Lines = Say("Asked for a decision once more: "+asks(b.Permission, p.Tool, b.Resources)), append(e.Lines, Say(Line(p.Again, 1000)))
+		}
+		return e, true
 	case *journal.PermissionReplied:
 		did := " allowed it once"
 		switch b.Reply {
@@ -357,12 +443,23 @@ func (d *drawer) permissionEntry(body journal.Body) (Entry, bool) {
 		case journal.ReplyOnce:
 		}
 		e := Entry{Icon: "person", Of: b.ID, Title: Say(d.whoDid(b.By) + did), Note: Say(Link("/permissions/"+b.ID, "Read the request"))}
+		if b.Others > 0 {
+			e.Lines = append(e.Lines, Say(stillAsked(b.Others)))
+		}
 		e.prose(b.Message)
 		return e, true
 	case *journal.PermissionCancelled:
-		return Entry{Class: "minor", Icon: "ask", Of: b.ID, Title: Say("A request ended without an answer"), Note: Say(b.Reason)}, true
+		return Entry{Class: "minor", Icon: "ask", Of: b.ID, Title: Say("A request ended without an answer"), Note: Say(journal.WhyEnded(b.Reason))}, true
 	}
 	return Entry{}, false
+}
+
+// stillAsked says what a call that was allowed waits for: it needs all that it asked (PER-1).
+func stillAsked(others int) string {
+	if others == 1 {
+		return "Another request for the same call waited still: it starts when that is allowed, too."
+	}
+	return fmt.Sprintf("%d other requests for the same call waited still: it starts when they are allowed, too.", others)
 }
 
 func thenText(t journal.Then) string {

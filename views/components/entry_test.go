@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,61 @@ func TestEntries_EveryKind(t *testing.T) {
 			t.Errorf("an unknown entry says %q, want %q as an opaque row", got, want)
 		}
 	}
+}
+
+// Of what a row says in other words for each value, each value has a row, so that the
+// gallery shows it.
+func TestEntries_EveryNote(t *testing.T) {
+	t.Parallel()
+	var drawn strings.Builder
+	for _, tt := range fixtures.EveryKind() {
+		data, err := journal.Encode(tt.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn.Write(data)
+	}
+	for _, of := range []string{
+		"Told", "Late", "AllowedByType", "Verdict", "Then", "BlockCause", "InterruptMode", "Reply", "Outcome", "TurnCause", "Part", "PlanState", "AgentMemory", "AgentOpening", "SettingOutcome", "AttemptVerdict",
+	} {
+		values := journalValues(t, of)
+		if len(values) == 0 {
+			t.Errorf("the journal has no values of %s", of)
+		}
+		for _, value := range values {
+			if !strings.Contains(drawn.String(), `:"`+value+`"`) {
+				t.Errorf("no row is drawn for the %s %q", of, value)
+			}
+		}
+	}
+}
+
+// journalValues reads the named values of a type from where they are declared.
+func journalValues(t *testing.T, of string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../journal/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			name, named := spec.Type.(*ast.Ident)
+			lit, text := spec.Values[0].(*ast.BasicLit)
+			if named && text && name.Name == of && lit.Value != `""` {
+				out = append(out, strings.Trim(lit.Value, `"`))
+			}
+			return true
+		})
+	}
+	return out
 }
 
 // solid is a text without blanks: blocks that follow each other have none between them.
@@ -117,6 +174,31 @@ func TestEntries_OutputStandsOnce(t *testing.T) {
 	}
 	if out.Find("pre[tabindex='0'][aria-label]").Length() != 2 {
 		t.Error("the output can't be reached by keyboard")
+	}
+}
+
+// Each number of the journal stands at a row: a piece at the one that shows it (RDR-4).
+func TestEntries_NameThePiecesBetweenThem(t *testing.T) {
+	t.Parallel()
+	out := func() journal.Body {
+		return &journal.CallOutput{CallID: "call_1", Stream: "stdout", Text: journal.Text{S: "x\n"}}
+	}
+	w := window(t, &journal.TurnStarted{TurnID: "trn_1"}, out(), &journal.CallSettled{CallID: "call_1", State: journal.CallSucceeded}, &journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Completed}, out(), out(), &journal.TurnStarted{TurnID: "trn_2"})
+	first := w.Events[0].Seq
+	num := func(n int64) string { return components.Number(first + n) }
+	windows := map[string]components.Window{"every event": w}
+	w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(ev journal.Event) bool { return ev.Kind == journal.KindCallOutput })
+	windows["without the pieces"] = w
+	for name, w := range windows {
+		var got []string
+		for _, e := range components.Entries(w) {
+			if doc := render(t, components.JournalRow(e, now)); !e.Piece {
+				got = append(got, text(doc.Find(".rail .with")))
+			}
+		}
+		if want := []string{"", "with " + num(1), "", "with " + num(4) + " to " + num(5)}; !slices.Equal(got, want) {
+			t.Errorf("%s: the rows say %q, want %q", name, got, want)
+		}
 	}
 }
 

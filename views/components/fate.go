@@ -36,7 +36,7 @@ func (c UnknownCard) fate() fate {
 	f := mayRun
 	for _, e := range c.Call.Evidence {
 		switch e.Type {
-		case "process":
+		case journal.EvidenceProcess:
 			f = processFate(e.Text)
 		case journal.EvidenceExitRecord:
 			f = recordFate(e.Text)
@@ -49,7 +49,29 @@ func (c UnknownCard) fate() fate {
 // tells. What the process wrote last stands behind that, and proves nothing.
 func (c UnknownCard) ofAgent() bool {
 	return slices.ContainsFunc(c.Call.Evidence, func(e journal.Evidence) bool {
-		return e.Type == "process" && strings.HasPrefix(e.Text, agentsProcess)
+		return e.Type == journal.EvidenceProcess && strings.HasPrefix(e.Text, agentsProcess)
+	})
+}
+
+// has reports whether evidence of a type is there.
+func (c UnknownCard) has(kind string) bool {
+	return slices.ContainsFunc(c.Call.Evidence, func(e journal.Evidence) bool { return e.Type == kind })
+}
+
+// noResult is said of the result. A record that came late is one, though no answer
+// to what the call did.
+func (c UnknownCard) noResult() string {
+	if c.has(journal.EvidenceExitRecord) {
+		return "No result was recorded then."
+	}
+	return "No result was recorded."
+}
+
+// agentAstray reports whether it was lost with the server of its agent's process, of
+// which nobody knew whether it had ended (LEA-12).
+func (c UnknownCard) agentAstray() bool {
+	return slices.ContainsFunc(c.Call.Evidence, func(e journal.Evidence) bool {
+		return e.Type == "process" && strings.HasPrefix(e.Text, agentsProcess+"ran ")
 	})
 }
 
@@ -57,8 +79,13 @@ const agentsProcess = "The agent's process "
 
 // lostWords begin the card.
 func (c UnknownCard) lostWords() string {
-	if c.ofAgent() {
+	switch {
+	case c.agentAstray():
+		return "The server lost the agent’s process while this ran, before a result was recorded."
+	case c.ofAgent():
 		return "The agent’s process ended while this ran, before a result was recorded."
+	case c.has(journal.EvidenceAgent):
+		return "The agent ended its turn without saying how this ended."
 	}
 	return "The server lost this call before a result was recorded."
 }
@@ -98,33 +125,38 @@ func recordFate(record string) fate {
 	return hasEnded
 }
 
-// started says what is certain of the call's beginning.
-func (c UnknownCard) started() string {
-	if c.fate() == neverBorn {
-		return "dispatched"
+// began says what is certain of the call's beginning.
+func (c UnknownCard) began() Phrase {
+	switch {
+	case c.Call.Unseen():
+		return Say("whether it began is not known")
+	case c.fate() == neverBorn:
+		return Say("dispatched ", AtSecond(c.Call.DispatchedAt))
 	}
-	return "started"
+	return Say("started ", AtSecond(c.Call.DispatchedAt))
 }
 
 // evidenceName names what was seen of a call; of its processes only the last word
 // is how it stands.
 func (c UnknownCard) evidenceName(i int) string {
 	switch c.Call.Evidence[i].Type {
-	case "output":
+	case journal.EvidenceOutput:
 		return "Captured output"
-	case "process":
+	case journal.EvidenceProcess:
 		if strings.HasPrefix(c.Call.Evidence[i].Text, agentsProcess) {
 			return "The agent’s process"
 		}
 		for _, later := range c.Call.Evidence[i+1:] {
-			if later.Type == "process" || later.Type == journal.EvidenceExitRecord {
+			if later.Type == journal.EvidenceProcess || later.Type == journal.EvidenceExitRecord {
 				return "Its processes, as seen before"
 			}
 		}
 		return "Its processes"
 	case journal.EvidenceExitRecord:
 		return "Its own record, found later"
-	case "person":
+	case journal.EvidenceAgent:
+		return "From its agent"
+	case journal.EvidencePerson:
 		return "A person’s word"
 	}
 	return "Seen of it"

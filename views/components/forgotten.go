@@ -13,6 +13,9 @@ func (c ForgottenCard) bare() ForgottenCard {
 	return c
 }
 
+// tryAgain reports whether the old conversation may be tried once more.
+func (c ForgottenCard) tryAgain() bool { return c.Session.State.MayContinue(false) == nil }
+
 // delivers says what comes behind the summary.
 func (c ForgottenCard) delivers() string {
 	if n := len(c.Session.State.Admitted); n > 0 {

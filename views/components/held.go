@@ -28,7 +28,7 @@ func heldTitle(s Session) string {
 	case len(s.State.Admitted) > 0:
 		return "The queue is held"
 	}
-	return "The turn is not finished"
+	return s.howUnfinished()
 }
 
 // AboutAgent leads to what the session's agent is and can.
@@ -60,7 +60,13 @@ func heldText(s Session) string {
 	if s.State.Blocked != nil {
 		return "It was not tried again by itself, so that it can’t take the server down for ever. Continue tries once more."
 	}
+	if s.wasDone() {
+		return "Nothing of it is left. Continue ends the hold" + heldNext(n)
+	}
 	text := "Continue takes the unfinished turn up where it ended"
+	if t := s.State.Turn; t != nil && t.Reason == journal.ReasonRejected {
+		text = "Continue goes on with the turn, without what was denied"
+	}
 	if n > 0 {
 		text += ", then delivers " + Plural(n, "held message")
 	}
@@ -69,6 +75,14 @@ func heldText(s Session) string {
 		text += ", after the held ones"
 	}
 	return text + "."
+}
+
+// heldNext says what *continue*, and a new message, do to what waits.
+func heldNext(n int) string {
+	if n == 0 {
+		return ". So does a new message, which starts the next turn."
+	}
+	return ", and delivers " + Plural(n, "held message") + ". So does a new message, which comes after " + map[bool]string{true: "it", false: "them"}[n == 1] + "."
 }
 
 // LimitField is a field for one bound of a turn or a session.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"html"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"holdfast/journal"
@@ -63,6 +64,49 @@ func maskMarkup(ctx context.Context, markup string) string {
 	}
 	return out.String()
 }
+
+// textAttributes are those that hold what people, agents and commands have written.
+// Others are structure, by which pages, scripts and forms work.
+var textAttributes = regexp.MustCompile(`( (?:title|aria-label|label|placeholder|alt|data-title|data-l)=")([^"]*)(")`)
+
+// MaskPage hides the secrets of what is drawn, a page or a part of one: in its texts,
+// its title, and the attributes that hold texts. What a form would send stays as it is.
+// masked false: there is nothing to hide.
+func MaskPage(ctx context.Context, markup []byte) (out []byte, masked bool) {
+	c := masks(ctx)
+	if c == nil || !c.Holds(markup, html.EscapeString) {
+		return markup, false
+	}
+	var b strings.Builder
+	typed := false
+	for _, p := range splitMarkup(string(markup)) {
+		switch {
+		case isTag(p):
+			typed = strings.HasPrefix(p, "<textarea")
+			b.WriteString(textAttributes.ReplaceAllStringFunc(p, func(attr string) string {
+				m := textAttributes.FindStringSubmatch(attr)
+				return m[1] + maskEscaped(c, m[2]) + m[3]
+			}))
+		case typed:
+			b.WriteString(p)
+		default:
+			b.WriteString(maskEscaped(c, p))
+		}
+	}
+	return []byte(b.String()), true
+}
+
+// maskEscaped masks a text as it stands in markup.
+func maskEscaped(c *journal.Cleaner, s string) string {
+	said := html.UnescapeString(s)
+	if clean := c.Bytes(said); clean != said {
+		return html.EscapeString(clean)
+	}
+	return s
+}
+
+// Mask is what a context masks by; nil: nothing.
+func Mask(ctx context.Context) *journal.Cleaner { return masks(ctx) }
 
 // splitMarkup gives the tags and the texts of filtered markup, in which a lesser-than
 // sign begins a tag and a greater-than sign ends it.

@@ -21,7 +21,7 @@ type Draft struct {
 	ID      string // of the place of its text
 	Text    string
 	Through int64 // what later rows bring is added
-	Before  bool
+	Before  bool  // something of it stands before Text, which is its end
 	CutOff  bool
 }
 
@@ -76,6 +76,12 @@ func (d *drawer) messagePiece(ev *journal.Event, b *journal.MessageDelta) Entry 
 	if w.Through > 0 {
 		e.Draft.Text, e.Draft.Through, e.Draft.Before = w.Text, w.Through, w.Before
 	}
+	if b.Outside != "" {
+		e.Note = Say(saidAtRest)
+	}
+	if len(e.Draft.Text) > proseBytes {
+		e.Draft.Text, e.Draft.Before = journal.Tail(e.Draft.Text, proseBytes), true
+	}
 	if b.Part == journal.PartReasoning {
 		e.Title, e.Fold = Say("The agent is thinking"), "Show its thinking so far"
 	}
@@ -100,11 +106,31 @@ func (d *drawer) message(ev *journal.Event, b *journal.MessageCompleted) Entry {
 		e.Class, e.Title, e.Fold = "minor", Say("The agent thought"), "Show its thinking, "+Plural(len(strings.Fields(text)), "word")
 	case journal.PartNote:
 		e.Note = Say("note")
-		if b.Role == journal.RoleServer { // it quotes whoever there was
-			e.Icon, e.Title, e.Note, e.Rich = "rev", Say("The agent’s new conversation begins with a summary from the journal"), nil, false
-			e.Fold = "Show the summary, " + Plural(len(strings.Fields(text)), "word")
+		if b.Role == journal.RoleServer {
+			e.byServer(b.Told, text)
 		}
 	case journal.PartText:
 	}
+	if b.Outside != "" {
+		e.Note = Say(saidAtRest)
+	}
 	return e
+}
+
+// saidAtRest stands beside a text that could be taken for the answer to the message
+// above it.
+const saidAtRest = "said while it had nothing to do; it answers no message"
+
+// byServer is the row of a text of the server's own, which quotes whoever there was.
+func (e *Entry) byServer(told journal.Told, text string) {
+	e.Icon, e.Note, e.Rich = "server", nil, false
+	switch told {
+	case "":
+		e.Title, e.Note = Say("The server"), Say("note")
+	case journal.ToldSummary:
+		e.Icon, e.Title = "rev", Say("The agent’s new conversation begins with a summary from the journal")
+		e.Fold = "Show the summary, " + Plural(len(strings.Fields(text)), "word")
+	default: // also of what a later version tells
+		e.Title = Say("The server told the agent")
+	}
 }

@@ -25,6 +25,9 @@ func TestEntries_MessageGrowsWhereItBegan(t *testing.T) {
 	if got := home.Find("#draft-text-msg_1"); got.Text() != "one " || got.AttrOr("data-through", "") != "2" || !strings.Contains(text(home.Find("h3")), "Agent is writing; this is not complete") {
 		t.Errorf("the row where it began says %q, %q", got.Text(), text(home.Find("h3")))
 	}
+	if before := home.Find("#draft-text-msg_1-before[hidden]"); !strings.Contains(before.Text(), "What stands before this") {
+		t.Error("a script that keeps the end of it has nothing to say so by")
+	}
 	li := render(t, components.JournalRow(followed[2], now)).Find("li[hidden]")
 	if li.Text() != "two\\u202e\n" || li.Find("span.esc").Length() != 1 || li.AttrOr("data-adds-to", "") != "draft-text-msg_1" {
 		t.Errorf("the next row brings %q to %q", li.Text(), li.AttrOr("data-adds-to", ""))
@@ -38,11 +41,22 @@ func TestEntries_MessageGrowsWhereItBegan(t *testing.T) {
 		t.Fatalf("a page has the rows %+v", opened)
 	}
 	home = render(t, components.JournalRow(opened[1], now))
-	if got := home.Find("#draft-text-msg_1"); got.Text() != "one two three" || got.AttrOr("data-through", "") != "9" || !strings.Contains(text(home.Selection), "What stands before this") {
+	if got := home.Find("#draft-text-msg_1"); got.Text() != "one two three" || got.AttrOr("data-through", "") != "9" || home.Find("#draft-text-msg_1-before:not([hidden])").Length() != 1 {
 		t.Errorf("a page shows %q through %q", got.Text(), got.AttrOr("data-through", ""))
 	}
 	if run := render(t, components.JournalRow(opened[2], now)).Find("li#j-9[hidden]"); run.AttrOr("data-from", "") != "3" || run.Text() != "" {
 		t.Errorf("the run is %q from %q", run.Text(), run.AttrOr("data-from", ""))
+	}
+}
+
+// proves JRN-6
+func TestEntries_LongPieceIsBounded(t *testing.T) {
+	t.Parallel()
+	w := window(t, delta("msg_1", strings.Repeat("a", 20_000)+"é"+strings.Repeat("z", 16<<10-1)))
+	w.Writing = map[string]components.Writing{"msg_1/text": {Seq: 1}}
+	row := render(t, components.JournalRow(components.Entries(w)[0], now))
+	if got := row.Find("#draft-text-msg_1"); got.Text() != strings.Repeat("z", 16<<10-1) || got.AttrOr("data-most", "") != "16384" || row.Find("#draft-text-msg_1-before:not([hidden])").Length() != 1 {
+		t.Errorf("it shows %d bytes, from %.20q on", len(got.Text()), got.Text())
 	}
 }
 

@@ -152,7 +152,10 @@ func NewLiveOutput(c *journal.Call, ends Ends) LiveOutput {
 }
 
 func outputOf(c *journal.Call, id string, ends Ends, failed bool) Output {
-	o := NewOutput(id, c.ID, "Output of "+NewCallTitle(c.Tool, CallPayload(c)), ends, failed)
+	o := NewOutput(id, c.ID, OutputLabel(NewCallTitle(c.Tool, CallPayload(c))), ends, failed)
 	o.Bytes, o.Dropped = max(c.OutputBytes, o.Bytes), c.DroppedBytes
 	return o
 }
+
+// OutputLabel names the output of a call for who hears it.
+func OutputLabel(call string) string { return "Output of " + QuotedName(call) }

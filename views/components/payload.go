@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast/journal"
+	"holdfast/journal/policy"
 )
 
 // Bounds of what can be answered without a page of its own (ux §5.4, §5.5).
@@ -25,16 +26,29 @@ type Fact struct{ Name, Value string }
 type Payload struct {
 	Text  string // what would be run
 	Facts []Fact // the rest
-	Known bool   // false: what is at hand isn't the whole, so it can't be answered here
+	// Said is what an agent gave its tool besides, each under the name that it wrote: it
+	// may be any, also one of the server's own words.
+	Said  []Fact
+	Known bool // false: what is at hand isn't the whole, so it can't be answered here
 	// Warned: a fact stands beside it that must be read first.
 	Warned bool
+
+	Again string // of a request: why it is asked once more
+
+	beside []string // names of facts that only say how it would run
+
+	// Changed: its call was described anew since it was asked, so that only what the
+	// request itself says is what was asked.
+	Changed bool
 
 	// Of an agent's own call.
 	Agents bool
 	Tool   string // its kind: edit, execute, …
 	Name   string // of it in one line; "": the text is the name
+	more   bool   // the text isn't all that the agent told, or is the agent's name of it
 	Files  string // that a change is about, in one line
 	Diff   *Diff  // Text is this change
+	Runs   string // beside the change: what would be run
 	Raw    string // what the agent gave its tool, where the change says it better
 }
 
@@ -62,13 +76,18 @@ func NewPayload(raw json.RawMessage) Payload {
 		p.Known = false
 	}
 	if p.Diff != nil { // what the command says is the agent's name of it, and the change may be shortened
-		p.Text, p.Name, p.Known = diffText(p.Diff.Files), p.Text, false
+		p.Runs, p.Name = p.Text, p.Text
+		p.Text, p.Known = diffText(p.Diff.Files), false
 	}
+	_, agents := members["ask"]
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if f := newFact(key, members[key]); f.Value != "" {
+		if f := newFact(key, members[key], agents); f.Value != "" {
 			p.Facts = append(p.Facts, f)
 		}
 		p.Warned = p.Warned || warns(key, members[key])
+	}
+	if f := newWhyAsked(members); f.Value != "" {
+		p.Facts = append(p.Facts, f)
 	}
 	return p
 }
@@ -80,6 +99,13 @@ func (p *Payload) takeChange(members map[string]any) {
 		return
 	}
 	if files := parseDiff(text); files != nil {
+		var asked askedAs
+		if raw, err := journal.Encode(members); err == nil {
+			_ = json.Unmarshal(raw, &asked) // what isn't there is empty
+		}
+		for i := range files {
+			files[i].see(asked.Seen)
+		}
 		p.Diff = &Diff{Files: files, Part: true}
 		p.Files = filesInALine(diffPaths(files))
 		delete(members, "diff")
@@ -91,7 +117,16 @@ func CallPayload(c *journal.Call) Payload {
 	if c == nil {
 		return Payload{}
 	}
-	if p, ok := callPayloadOf(c); ok {
+	return callPayload(c, nil)
+}
+
+// callPayload is what a call would do, to files of which some were seen.
+func callPayload(c *journal.Call, seen []seenFile) Payload {
+	if ref, elsewhere := journal.InputBlob(c.Input, c.InputSHA256); elsewhere {
+		size := Bytes(ref.Bytes)
+		return Payload{Name: "(an input of " + size + ", not at hand here)", Text: "What it would do is said in " + size + " of input, which are not at hand here."}
+	}
+	if p, ok := callPayloadOf(c, seen); ok {
 		return p
 	}
 	p := NewPayload(c.Input)
@@ -108,19 +143,72 @@ func CallPayload(c *journal.Call) Payload {
 // hand, since that is what would be run, with the facts of the request; else
 // what the request itself says. call may be nil.
 func RequestPayload(r *journal.Request, call *journal.Call) Payload {
+	var asked askedAs
+	_ = json.Unmarshal(r.Metadata, &asked) // what isn't there is empty
 	p := NewPayload(r.Metadata)
-	p.Facts = slices.DeleteFunc(p.Facts, func(f Fact) bool { return f.Name == "Ask" }) // a number that tells an agent's requests apart
-	from := CallPayload(call)
-	if !from.Known {
+	p.beside = []string{ofEffect, "Host", runsAs}
+	p.Agents = asked.Ask != 0
+	p.Again = asked.Again
+	p.Known = p.Known && (!p.Agents || asked.Whole)
+	p.Changed = call != nil && !asked.of(r, call)
+	from := Payload{}
+	if call != nil {
+		from = callPayload(call, append([]seenFile{}, asked.Seen...))
+	}
+	if !from.Known || p.Changed {
+		if p.Diff == nil {
+			p.Facts = append(p.Facts, filesNow(asked.Seen)...)
+		}
 		return p
 	}
+	if !from.Agents {
+		from.beside = []string{"Shell", "Ended after"}
+	}
 	for _, f := range p.Facts {
-		if !slices.ContainsFunc(from.Facts, func(g Fact) bool { return g.Name == f.Name }) {
+		if !slices.Contains(from.Facts, f) { // what the server says is never left out for what a call calls the same
 			from.Facts = append(from.Facts, f)
 		}
 	}
-	from.Warned = p.Warned
+	if from.Diff == nil {
+		from.Facts = append(from.Facts, filesNow(asked.Seen)...)
+	}
+	from.beside = append(from.beside, p.beside...)
+	from.Warned, from.Again = p.Warned, p.Again
 	return from
+}
+
+// filesNow say whether the files were there, when it was asked, that a call would write
+// without saying what changes.
+func filesNow(seen []seenFile) (out []Fact) {
+	for _, f := range seen {
+		says := f.Path + ": not known whether it exists"
+		switch f.State {
+		case "exists":
+			says = f.Path + " exists, " + Bytes(f.Bytes)
+		case "new":
+			says = f.Path + " does not exist yet"
+		}
+		out = append(out, Fact{"The file now", says})
+	}
+	return out
+}
+
+// askedAs is what a request's metadata says of itself.
+type askedAs struct {
+	Ask         int64      `json:"ask"`   // of an agent's own call: which of its requests it is
+	Whole       bool       `json:"whole"` // the command is all that the agent told
+	InputSHA256 string     `json:"input_sha256"`
+	Seen        []seenFile `json:"seen"`
+	Again       string     `json:"asked_again"`
+}
+
+// of reports whether what is known of a call is what was asked. An older request doesn't
+// say of which input it is: what an agent was allowed by one may have changed since.
+func (a askedAs) of(r *journal.Request, call *journal.Call) bool {
+	if a.InputSHA256 == "" {
+		return call.AttemptID == "" || r.State == journal.RequestPending
+	}
+	return a.InputSHA256 == call.InputSHA256
 }
 
 // warns tells the members that a person must read before the buttons.
@@ -129,30 +217,71 @@ func warns(key string, v any) bool {
 	return ok && yes && (key == "same_as_unknown" || key == "always_asks")
 }
 
-// newFact says a member of an input or of metadata in words; no value: it says nothing.
-func newFact(key string, v any) Fact {
+// The facts that warn.
+const (
+	takeCare = "Take care"
+	whyAsked = "Why you are asked"
+)
+
+// Facts that the server says.
+const (
+	runsIn   = "Runs in"
+	runsAs   = "Runs as"
+	ofEffect = "Effect"
+)
+
+// newFact says a member of an input or of metadata in words, of an agent's own call or not;
+// no value: it says nothing.
+func newFact(key string, v any, agents bool) Fact {
 	switch key {
-	case "command_bytes", "tool":
+	case "command_bytes", "tool", "ask", "whole", "input_sha256", "seen", "always_asks", "asks_why", "asked_again":
 		return Fact{}
 	case "directory":
-		return Fact{"Runs in", factValue(v)}
+		return Fact{runsIn, factValue(v)}
 	case "runs_as":
-		return Fact{"Runs as", factValue(v)}
+		return Fact{runsAs, factValue(v)}
 	case "timeout_s":
 		return Fact{"Ended after", factValue(v) + " s, if it runs that long"}
 	case "effect":
-		return Fact{"Effect", effectText(journal.ParseEffect(factValue(v)))}
-	case "always_asks":
-		return Fact{"Why you are asked", onlyIf(v, "It is always asked, whatever the rules say.")}
+		return Fact{ofEffect, effectText(journal.ParseEffect(factValue(v)), agents)}
 	case "same_as_unknown":
-		return Fact{"Take care", onlyIf(v, "The same call was started before, and what became of it was not recorded. If it had happened, this would be the second time.")}
+		return Fact{takeCare, onlyIf(v, "The same call was started before, and its outcome was lost. If it had happened, this would be the second time.")}
 	}
+	return Fact{factName(key), factValue(v)}
+}
+
+// newWhyAsked says why a request is asked although rules may allow it. An older request
+// doesn't tell the reasons.
+func newWhyAsked(members map[string]any) Fact {
+	always, _ := members["always_asks"].(bool)
+	var reasons []string
+	if told, _ := members["asks_why"].([]any); told != nil {
+		for _, one := range told {
+			if reason, _ := one.(string); reason != "" {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	since := Curly(strings.Join(reasons, "; "))
+	switch {
+	case always && since != "":
+		return Fact{whyAsked, "It is always asked, whatever the rules say: " + since + "."}
+	case always:
+		return Fact{whyAsked, "It is always asked, whatever the rules say."}
+	case since != "":
+		return Fact{whyAsked, "The permissions of this session do not allow it by themselves: " + since + "."}
+	}
+	return Fact{}
+}
+
+// factName is a member's name for people.
+func factName(key string) string {
 	name := strings.ReplaceAll(key, "_", " ")
 	if name == "" {
 		name = "value"
 	}
 	first, size := utf8.DecodeRuneInString(name)
-	return Fact{string(unicode.ToUpper(first)) + name[size:], factValue(v)}
+	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 func onlyIf(v any, text string) string {
@@ -184,25 +313,34 @@ func factValue(v any) string {
 
 // size counts the lines and bytes of all of it, and whether any of it hides.
 func (p Payload) size() (lines, size int, hides bool) {
-	lines, size, hides = Lines(p.Text), len(p.Text)+len(p.Raw), Hides(p.Text+p.Name+p.Raw)
-	for _, f := range p.Facts {
+	lines, size, hides = Lines(p.Text)+Lines(p.Runs), len(p.Text)+len(p.Runs)+len(p.Raw), HidesExact(p.Text+p.Runs+p.Name+p.Raw)
+	for _, f := range slices.Concat(p.Facts, p.Said) {
 		lines += Lines(f.Value)
-		size += len(f.Value)
-		hides = hides || Hides(f.Name+f.Value)
+		size += len(f.Name) + len(f.Value)
+		hides = hides || HidesExact(f.Name+f.Value)
 	}
 	return lines, size, hides
+}
+
+// all counts the lines and bytes of all that the agent told.
+func (p Payload) all() (lines, size int) {
+	lines, size = Lines(p.Text)+Lines(p.Runs), len(p.Text)+len(p.Runs)
+	for _, f := range p.Said {
+		lines, size = lines+Lines(f.Value), size+len(f.Value)
+	}
+	return lines, size
 }
 
 // Short reports whether a card may show the whole payload with its buttons
 // (R7). A long one, or one with characters that hide, is answered on its own page.
 func (p Payload) Short() bool {
 	lines, size, hides := p.size()
-	return p.Known && lines <= cardLines && size <= cardBytes && !hides
+	return p.Known && lines <= cardLines && size <= cardBytes && !hides && !p.Diff.cutsLines()
 }
 
 // Row reports whether the payload can be read, and so answered, in a row of a table.
 func (p Payload) Row() bool {
-	return p.Short() && !p.Warned && p.Diff == nil && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
+	return p.Short() && !p.Warned && p.Again == "" && !p.more && p.Diff == nil && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
 }
 
 // Hidden reports whether the payload holds characters that act or can't be seen.
@@ -212,8 +350,10 @@ func (p Payload) Hidden() bool {
 }
 
 // First is the beginning of the payload, for a card that can't show all of it.
-func (p Payload) First() string {
-	lines := strings.SplitAfterN(p.Text, "\n", 9)
+func (p Payload) First() string { return firstOf(p.Text) }
+
+func firstOf(text string) string {
+	lines := strings.SplitAfterN(text, "\n", 9)
 	return strings.TrimSuffix(journal.Cut(strings.Join(lines[:min(len(lines), 8)], ""), 1000), "\n")
 }
 
@@ -228,9 +368,9 @@ func (p Payload) Title() string {
 	return "a call"
 }
 
-// asks says in words what a permission is about.
+// asks says in words what a permission is about, by what was judged.
 // tool is the kind of an agent's call, or "".
-func asks(permission, tool string) string {
+func asks(permission, tool string, resources []string) string {
 	switch permission {
 	case "shell":
 		return "run this command"
@@ -243,7 +383,10 @@ func asks(permission, tool string) string {
 		}
 		return "write to a file"
 	case "read":
-		return "read a file that is guarded"
+		if slices.ContainsFunc(resources, guarded) {
+			return "read a file that is guarded"
+		}
+		return "read a file"
 	case "web":
 		return "reach the web"
 	case "mcp":
@@ -254,4 +397,9 @@ func asks(permission, tool string) string {
 		return "do the same thing again, for the third time in a row"
 	}
 	return "do something that needs the permission " + Line(permission, 40)
+}
+
+// guarded reports whether the presets that let files be read ask before this one.
+func guarded(file string) bool {
+	return policy.Evaluate(policy.AskWrites, nil, []policy.Resource{{Permission: policy.PermissionRead, Value: file}}).Action != policy.Allow
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+
+	"holdfast/journal"
 )
 
 // Phrase is a sentence with times, code and links in it.
@@ -21,6 +23,7 @@ type Word struct {
 	At      int64  // a time; Text is unused
 	Seconds bool
 	Since   int64 // how long ago a time is, which a script keeps right; Text is unused
+	Last    bool  // that time is the last entry's, which a script knows to be later as entries come
 }
 
 // Say makes a phrase of strings, words and phrases.
@@ -50,6 +53,9 @@ func AtSecond(ms int64) Word { return Word{At: ms, Seconds: true} }
 // Age is how long ago a moment is.
 func Age(ms int64) Word { return Word{Since: ms} }
 
+// AgeOfLast is how long ago the session's last entry was.
+func AgeOfLast(ms int64) Word { return Word{Since: ms, Last: true} }
+
 // Code is a piece of a command, a path or a name, on one line.
 func Code(s string) Word { return Word{Text: Line(s, 160), Code: true} }
 
@@ -63,6 +69,9 @@ func EntryLink(seq int64) Word { return Link("#"+EntryID(seq), "entry "+Number(s
 func EntryOf(session string, seq int64) Word {
 	return Link(fmt.Sprintf("/sessions/%s?before=%d#%s", session, seq+1, EntryID(seq)), "entry "+Number(seq))
 }
+
+// Quoted is what somebody else wrote, an agent or a program, in a phrase of ours.
+func Quoted(s string, n int) Word { return Word{Text: journal.Quote(s, n)} }
 
 // String is the phrase as plain text, for a label; times are in UTC.
 func (p Phrase) String() string {
@@ -88,14 +97,14 @@ func Text(s string) templ.Component {
 	})
 }
 
-// Pre draws text inside pre or textarea. A parser drops the first newline
+// Pre draws a text exactly, inside pre. A parser drops the first newline
 // there, so one is put before it.
 func Pre(s string) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
-		return writeText(w, maskText(ctx, s))
+		return writeExact(w, maskText(ctx, s))
 	})
 }
 
@@ -141,7 +150,11 @@ func (word Word) write(w io.Writer, now int64) error {
 		_, err := io.WriteString(w, `<time datetime="`+ISO(word.At)+`">`+Stamp(word.At, now, word.Seconds)+`</time>`)
 		return err
 	case word.Since != 0:
-		_, err := fmt.Fprintf(w, `<span data-since="%d">%s</span>`, word.Since, Ago(now-word.Since))
+		last := ""
+		if word.Last {
+			last = " data-last"
+		}
+		_, err := fmt.Fprintf(w, `<span data-since="%d"%s>%s</span>`, word.Since, last, Ago(now-word.Since))
 		return err
 	case word.Href != "":
 		open, end = `<a href="`+templ.EscapeString(string(templ.URL(word.Href)))+`">`, "</a>"
@@ -153,9 +166,52 @@ func (word Word) write(w io.Writer, now int64) error {
 	if _, err := io.WriteString(w, open); err != nil {
 		return err
 	}
-	if err := writeText(w, word.Text); err != nil {
+	write := writeQuotes
+	if word.Code {
+		write = writeExact
+	}
+	if err := write(w, word.Text); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, end)
 	return err
+}
+
+// writeQuotes is writeText of a sentence of ours. What stands in its quotes somebody else
+// wrote: its letters may run from right to left, and change the order of none of ours.
+func writeQuotes(w io.Writer, s string) error {
+	for s != "" {
+		ours, said, rest := nextQuote(s)
+		if err := writeText(w, ours); err != nil {
+			return err
+		}
+		if said != "" {
+			if _, err := io.WriteString(w, `<bdi class="quoted">`); err != nil {
+				return err
+			}
+			if err := writeText(w, said); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(w, "</bdi>"); err != nil {
+				return err
+			}
+		}
+		s = rest
+	}
+	return nil
+}
+
+// nextQuote splits a sentence around its first quotes, which are part of what they hold.
+// One that isn't ended holds the rest.
+func nextQuote(s string) (ours, said, rest string) {
+	from := strings.Index(s, "“")
+	if from < 0 {
+		return s, "", ""
+	}
+	to := strings.Index(s[from:], "”")
+	if to < 0 {
+		return s[:from], s[from:], ""
+	}
+	to += from + len("”")
+	return s[:from], s[from:to], s[to:]
 }

@@ -2,7 +2,7 @@ package components
 
 import (
 	"fmt"
-	"time"
+	"strings"
 
 	"holdfast/journal"
 )
@@ -53,6 +53,7 @@ type Session struct {
 	Viewer   Viewer
 
 	AgentHref string // where it is said what its agent is and can; "": it needs no saying
+	AfterTurn bool   // its agent takes no text while it works, so that its whole answer is one step (PRO-4)
 }
 
 // Title is the session's name on one line.
@@ -107,7 +108,7 @@ func (s Session) Execution() Reading {
 	switch state {
 	case journal.StateRunning:
 		switch {
-		case s.Claim != nil && s.Claim.Phase == journal.PhaseReady:
+		case s.Claim != nil && s.Claim.Phase == journal.PhaseReady, s.agentOpens():
 			r.Words = "Starting"
 		case s.agentWorks():
 			r.Words = "Working: " + Line(s.State.Agent, 40)
@@ -139,11 +140,15 @@ func (s Session) detail(state journal.ExecutionState, since int64) Phrase {
 		return Say(fmt.Sprintf("The message did not reach the agent. Try %d of %d at ", st.Retry.N, st.Retry.Of), AtSecond(st.Retry.At), ".")
 	case journal.StateWaiting:
 		if s.agentWorks() {
-			return Say("The agent waits for your answer. Nothing else is running. Since ", At(since), ", ", Age(since), ".")
+			return Say("The agent waits, nothing else runs. Since ", At(since), ", ", Age(since), ".")
 		}
 		return Say("Nothing is running. Since ", At(since), ", ", Age(since), ".")
 	case journal.StateBlocked:
-		return Say(Brief(st.Blocked.Detail), " Nothing is running.")
+		brief := Brief(st.Blocked.Detail)
+		if brief == strings.TrimSpace(st.Blocked.Detail) {
+			return Say(brief, " Nothing is running.")
+		}
+		return Say(brief, " Nothing is running. ", Link(s.Path()+"#needs", "All of it"), ".")
 	case journal.StateStopping:
 		return s.stoppingDetail()
 	case journal.StateUnconfirmed:
@@ -175,20 +180,34 @@ func (s Session) queuedDetail() Phrase {
 }
 
 func (s Session) stoppingDetail() Phrase {
-	i := s.State.Interrupt
+	p := s.howItStops()
+	if s.State.Sends() {
+		p = Say(p, " Then your message is delivered.")
+	}
+	return p
+}
+
+func (s Session) howItStops() Phrase {
+	i, ends := s.State.Interrupt, "Ends at the next safe point"
+	if s.AnswersWhole() {
+		ends = "Ends when the agent has answered or asks you"
+	}
+	if len(s.State.Pending) > 0 {
+		ends = "Ends when what runs has ended; what is asked is cancelled then"
+	}
 	if i == nil {
-		return Say("Ends at the next safe point.")
+		return Say(ends + ".")
 	}
 	unfollowed := s.State.Adopts() && !s.followed()
 	switch {
-	case unfollowed && i.Mode == journal.InterruptNow:
+	case unfollowed && i.AtOnce():
 		return Say("Asked ", At(i.At), ". What runs is ended once a server follows it again.")
 	case unfollowed:
-		return Say("Asked ", At(i.At), ". Ends at the next safe point, once a server follows it again.")
-	case i.Mode == journal.InterruptNow:
+		return Say("Asked ", At(i.At), ". "+ends+", once a server follows it again.")
+	case i.AtOnce():
 		return Say("Asked ", At(i.At), ". What runs is being ended.")
 	}
-	return Say("Asked ", At(i.At), ". Ends at the next safe point.")
+	return Say("Asked ", At(i.At), ". "+ends+".")
 }
 
 func (s Session) unconfirmedDetail(since int64) Phrase {
@@ -205,72 +224,6 @@ func (s Session) unconfirmedDetail(since int64) Phrase {
 	return Say("No word from "+worker+" for ", Age(since), ". Its hold ends ", AtSecond(s.Claim.ExpiresAt), "; nothing else starts before then.")
 }
 
-// endedDetail says how the last turn ended, and what is held because of it (PRO-5).
-func (s Session) endedDetail(state journal.ExecutionState) Phrase {
-	t := s.State.Turn
-	p := Say("Ended ", At(t.EndedAt))
-	switch state {
-	case journal.StateLimitReached:
-		p = Say(limitValue(t.Limit, s.State.TurnLimits())+" at ", At(t.EndedAt), ". Work up to ", EntryLink(t.EndedSeq), " is kept.")
-	case journal.StateFailed:
-		p = Say(Brief(orElse(t.Reason, "The turn failed.")), " See ", EntryLink(t.EndedSeq), ".")
-	default:
-		p = Say(p, stopReason(t), ".")
-	}
-	if n := len(s.State.Admitted); n > 0 && s.State.Held {
-		return Say(p, " ", Plural(n, "message"), areHeld(n))
-	}
-	return p
-}
-
-func areHeld(n int) string {
-	if n == 1 {
-		return " is held."
-	}
-	return " are held."
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-func (s Session) stoppedWords() string {
-	t := s.State.Turn
-	if t.Outcome == journal.Interrupted {
-		return "Stopped by the server"
-	}
-	return "Stopped by " + s.Viewer.Who(t.EndedBy)
-}
-
-func stopReason(t *journal.Turn) string {
-	switch {
-	case t.Outcome == journal.Interrupted:
-		return ", because the server was stopped"
-	case t.Reason == "rejected":
-		return ", because a request was rejected"
-	case t.Reason == "stay":
-		return ", after an outcome was reconciled"
-	}
-	return ""
-}
-
-func blockedWords(b *journal.BlockInfo) string {
-	switch b.Cause {
-	case journal.BlockAgent:
-		return "Waiting for an agent"
-	case journal.BlockWorkspace:
-		return "Waiting for a workspace"
-	case journal.BlockRecovery:
-		return "Waiting for your word"
-	case journal.BlockSignIn:
-		return "Waiting for the agent to be signed in"
-	}
-	return "Waiting for " + Line(string(b.Cause), 40)
-}
-
 // Missing says what a session waits for that needs its owner so; also beside what still runs.
 func (s Session) Missing() string {
 	if s.State.Blocked == nil {
@@ -284,6 +237,8 @@ func (s Session) MissingDetail() string {
 	switch {
 	case s.State.Blocked != nil:
 		return s.State.Blocked.Detail
+	case s.Anewable() && s.State.Forgotten.MayPass:
+		return "The agent could not take up the conversation; what was asked is kept."
 	case s.Anewable():
 		return "The agent has forgotten the conversation; what was asked is kept."
 	}
@@ -299,34 +254,6 @@ func (s Session) MissingAction() string {
 	return "See what is missing"
 }
 
-func limitNoun(limit string) string {
-	switch limit {
-	case "steps":
-		return "step"
-	case "wall_s":
-		return "time"
-	case "tokens":
-		return "token"
-	case "cost_usd":
-		return "cost"
-	}
-	return Line(limit, 40)
-}
-
-func limitValue(limit string, l journal.Limits) string {
-	switch limit {
-	case "steps":
-		return Plural(l.Steps, "step")
-	case "wall_s":
-		return Took((time.Duration(l.WallS) * time.Second).Milliseconds())
-	case "tokens":
-		return fmt.Sprintf("%d tokens", l.Tokens)
-	case "cost_usd":
-		return fmt.Sprintf("%.2f USD", l.CostUSD)
-	}
-	return "The limit"
-}
-
 // View is the second reading. Without a script a page is what it was when it
 // was drawn, and says so.
 func (s Session) View() Reading {
@@ -337,146 +264,11 @@ func (s Session) View() Reading {
 	return Reading{Key: "manual", Words: "As of " + Stamp(s.Now, s.Now, true), Icon: "eye", Tone: ToneOff, Detail: d}
 }
 
-// NeedsYou is the third reading.
-func (s Session) NeedsYou() Reading {
-	needs := s.State.Needs()
-	r := Reading{Key: string(needs), Words: "Nothing", Icon: "none", Tone: ToneOff, Detail: Say("You can leave.")}
-	switch needs {
-	case journal.NeedsReconcile:
-		r.Words, r.Icon, r.Tone, r.Href = fmt.Sprintf("%d to reconcile", s.State.Unknowns()), "unk", ToneUnk, "#needs"
-		r.Detail = Say("Since ", At(s.State.BaseSince), ", no time limit.")
-	case journal.NeedsDecision:
-		r.Words, r.Icon, r.Tone, r.Href = Plural(len(s.State.Pending), "decision"), "ask", ToneAsk, "#needs"
-		r.Detail = Say("Since ", At(s.State.BaseSince), ", no time limit.")
-	case journal.NeedsBlocked:
-		r.Words, r.Icon, r.Tone, r.Href = "Something is missing", "ask", ToneAsk, "#needs"
-		r.Detail = Say("Since ", At(s.State.BaseSince), ". Nothing is lost.")
-	case journal.NeedsReview:
-		r.Words, r.Icon, r.Tone, r.Href = "Ready for review", "rev", ToneRev, "#latest"
-		r.Detail = Say("Read what was done, then go on or archive it.")
-	default:
-		if s.Full {
-			r.Detail = Say("Nothing new is recorded just now: the disk is full.")
-		}
-	}
-	if s.State.Adopts() && (needs == journal.NeedsDecision || needs == journal.NeedsBlocked) { // its base is since when that runs
-		r.Detail = Say("No time limit.")
-	}
-	switch {
-	case !s.unfinished():
-	case needs == journal.NeedsBlocked:
-		r.Words, r.Icon, r.Tone, r.Href = "1 to continue", "ask", ToneAsk, "#needs"
-		r.Detail = Say("The turn is not finished.")
-	case needs == journal.NeedsReview:
-		r.Words, r.Href, r.Detail = "To look at", "#needs", Say("The turn is not finished.")
-	default:
-		r.Detail = Say("The turn is not finished.")
-	}
-	return r
-}
-
-// unfinished reports whether the last turn ended before its work was done, so
-// that there is nothing to review, but something that can be continued.
-func (s Session) unfinished() bool {
-	switch s.State.Base {
-	case journal.StateStopped, journal.StateFailed, journal.StateLimitReached:
-		return s.State.Held && s.Continuable()
-	default:
-		return false
-	}
-}
-
-// TitlePrefix puts before a page's title what the session needs (ux §4.5).
-func (s Session) TitlePrefix() string {
-	switch s.State.Needs() {
-	case journal.NeedsReconcile:
-		return fmt.Sprintf("(%d) To reconcile: ", s.State.Unknowns())
-	case journal.NeedsDecision:
-		return fmt.Sprintf("(%d) Decision needed: ", len(s.State.Pending))
-	case journal.NeedsBlocked:
-		if s.unfinished() {
-			return "To continue: "
-		}
-		return "Something is missing: "
-	case journal.NeedsReview:
-		if s.unfinished() {
-			return "To look at: "
-		}
-		return "Ready for review: "
-	default:
-		return ""
-	}
-}
-
 // Volatile reports whether what is shown depends on the clock and on other
 // sessions too, not on entries alone: then it is asked for while nothing comes.
 func (s Session) Volatile() bool {
 	return s.Claim != nil || s.State.Base == journal.StateQueued || s.State.Base == journal.StateRunning || s.State.Base == journal.StateRetrying
 }
-
-// TabIcon is what a browser's tab shows of the session, in the order of the
-// title's prefix; "" is the plain one.
-func (s Session) TabIcon() string {
-	switch s.State.Needs() {
-	case journal.NeedsReconcile:
-		return "reconcile"
-	case journal.NeedsDecision, journal.NeedsBlocked:
-		return "decision"
-	case journal.NeedsReview:
-		return "review"
-	default:
-		return ""
-	}
-}
-
-// Group is where a list puts a session (ux §5.2).
-type Group string
-
-// The groups of the list, in their order.
-const (
-	GroupNeeds   Group = "Needs you"
-	GroupRunning Group = "Running"
-	GroupReview  Group = "To look at" // complete, or ended before that
-	GroupEarlier Group = "Earlier"
-)
-
-// groupNames are the groups as people read them.
-var groupNames = map[journal.Group]Group{
-	journal.GroupNeeds: GroupNeeds, journal.GroupRunning: GroupRunning, journal.GroupReview: GroupReview, journal.GroupEarlier: GroupEarlier,
-}
-
-// Group is where the list shows it.
-func (s Session) Group() Group { return groupNames[s.State.Group(s.Claim, s.Now)] }
-
-// Stoppable reports whether a turn is open that isn't being stopped at once already.
-func (s Session) Stoppable() bool {
-	return s.State.TurnOpen() && (s.State.Interrupt == nil || s.State.Interrupt.Mode == journal.InterruptBoundary)
-}
-
-// Archivable reports whether the session can be closed.
-func (s Session) Archivable() bool { return s.archivable() && len(s.State.Admitted) == 0 }
-
-// ArchiveWaits reports whether nothing but messages that would never be delivered
-// keeps the session from being closed.
-func (s Session) ArchiveWaits() bool { return s.archivable() && len(s.State.Admitted) > 0 }
-
-func (s Session) archivable() bool {
-	return !s.State.Archived && !s.State.TurnOpen() && s.Claim == nil && s.State.Unknowns() == 0
-}
-
-// Resting reports whether a turn is open and nothing of it is being done: stopping
-// it then ends it at once, in whichever way that is asked for (COO-4).
-func (s Session) Resting() bool { return s.State.TurnOpen() && s.Claim == nil && !s.State.Adopts() }
-
-// Continuable reports whether *continue* would be taken (PRO-6).
-func (s Session) Continuable() bool {
-	blocked := s.State.Blocked != nil && s.State.Blocked.Cause.Lifted()
-	return !s.State.Archived && s.State.Unknowns() == 0 && (s.State.Held || blocked)
-}
-
-// Anewable reports whether the agent has forgotten the session, so that it can be
-// started anew.
-func (s Session) Anewable() bool { return s.State.Forgotten != nil && s.Continuable() }
 
 // StateWords names an execution state where nothing more is known of it.
 func StateWords(s journal.ExecutionState) string {
@@ -484,27 +276,6 @@ func StateWords(s journal.ExecutionState) string {
 		return l.words
 	}
 	return Line(string(s), 40)
-}
-
-// RowDetail is the line below a session's title in a list.
-func (s Session) RowDetail() Phrase {
-	p := Say("Agent ", Code(s.State.Agent), ", ", Plural(int(s.LastSeq), "entry"))
-	if r := s.NeedsYou(); r.Key != string(journal.NeedsNone) && r.Key != string(journal.NeedsReview) {
-		return Say(p, ", ", Word{Text: r.Words, Strong: true})
-	}
-	switch {
-	case s.agentAdopted() && s.Claim == nil:
-		p = Say(p, ", no server follows the agent just now")
-	case s.State.Adopts() && s.Claim == nil:
-		p = Say(p, ", no server follows its command just now")
-	}
-	if s.unfinished() {
-		p = Say(p, ", the turn is not finished")
-	}
-	if n := len(s.State.Admitted); n > 0 {
-		return Say(p, ", "+Plural(n, "message")+" not delivered yet")
-	}
-	return p
 }
 
 // AllReadings explains every execution state, for the page of words.

@@ -83,6 +83,8 @@ func allowedPair(s journal.ExecutionState, n journal.Needs) bool {
 		return n == journal.NeedsReview || n == journal.NeedsNone || n == journal.NeedsBlocked
 	case journal.StateRunning:
 		return n == journal.NeedsNone || n == journal.NeedsDecision || n == journal.NeedsBlocked // beside what outlived its server
+	case journal.StateStopping:
+		return n == journal.NeedsNone || n == journal.NeedsDecision // beside what runs, until that is at a safe point
 	default:
 		return n == journal.NeedsNone
 	}
@@ -93,7 +95,7 @@ func TestSession_Groups(t *testing.T) {
 	want := map[string]components.Group{
 		"idle": components.GroupEarlier, "queued": components.GroupRunning, "running": components.GroupRunning, "waiting": components.GroupNeeds,
 		"running and asking": components.GroupNeeds, "blocked": components.GroupNeeds, "uncertain": components.GroupNeeds, "unconfirmed": components.GroupRunning,
-		"stopped": components.GroupNeeds, "rejected": components.GroupEarlier, "forgotten": components.GroupNeeds, "stopping": components.GroupRunning, "retrying": components.GroupRunning, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
+		"stopped": components.GroupNeeds, "rejected": components.GroupEarlier, "forgotten": components.GroupNeeds, "stopping": components.GroupRunning, "stopping, another call runs": components.GroupNeeds, "retrying": components.GroupRunning, "adopted": components.GroupRunning, "adopted, nobody there": components.GroupRunning, "failed": components.GroupReview, "limit": components.GroupReview, "interrupted": components.GroupReview, "ready": components.GroupReview, "closed": components.GroupEarlier,
 	}
 	rows := readings(t)
 	for name, group := range want {
@@ -160,6 +162,12 @@ func TestSession_UnfinishedIsToContinue(t *testing.T) {
 		}
 		if got := strings.Contains(s.RowDetail().String(), "not finished") || strings.Contains(s.RowDetail().String(), "1 to continue"); got != unfinished {
 			t.Errorf("%s: the row says %q", name, s.RowDetail())
+		}
+	}
+	done := rows["stopped when it was done"].Session
+	for where, got := range map[string]string{"strip": text(render(t, components.Register(done)).Find(`[data-testid="reading-needs-you"]`)), "row": done.RowDetail().String(), "form": text(render(t, components.HeldNotice(done, "k", false)).Selection)} {
+		if !strings.Contains(strings.ToLower(got), "the turn was done when it was stopped") || strings.Contains(got, "not finished") || strings.Contains(got, "unfinished") {
+			t.Errorf("of a turn that was done the %s says %q", where, got)
 		}
 	}
 	if got := text(render(t, components.Register(rows["failed"].Session)).Find(`[data-testid="reading-execution"]`)); strings.Contains(got, "..") {

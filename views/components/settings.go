@@ -23,20 +23,22 @@ func settingEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		case journal.SettingSet: // what is set now the next entry tells
 			return Entry{Piece: true}, true
 		case journal.SettingRefused:
-			return Entry{Icon: "fail", Title: Say("The agent refused ", value, " for ", id), Lines: []Phrase{Say(Line(b.Error, 1000))}}, true
+			return Entry{Icon: "fail", Title: Say("The agent refused ", value, " for ", id), Lines: []Phrase{Say("The agent’s words: ", Quoted(b.Error, 1000))}}, true
 		case journal.SettingTold:
 		}
 		return minor("The agent is told to use ", value, " for ", id), true
 	case *journal.AgentCommands:
 		e := minor("The agent takes " + Plural(len(b.Commands)+b.More, "command"))
-		var names []string
-		for _, c := range b.Commands[:min(len(b.Commands), 12)] {
-			names = append(names, "/"+Line(c.Name, 40))
+		shown := b.Commands[:min(len(b.Commands), 12)]
+		for i, c := range shown {
+			if i > 0 {
+				e.Note = Say(e.Note, ", ")
+			}
+			e.Note = Say(e.Note, Code("/"+Line(c.Name, 40)))
 		}
-		if rest := len(b.Commands) + b.More - len(names); rest > 0 {
-			names = append(names, fmt.Sprintf("and %d more", rest))
+		if rest := len(b.Commands) + b.More - len(shown); rest > 0 {
+			e.Note = Say(e.Note, fmt.Sprintf(", and %d more", rest))
 		}
-		e.Note = Say(strings.Join(names, ", "))
 		return e, true
 	case *journal.AgentUsage:
 		return Entry{Piece: true}, true
@@ -74,9 +76,9 @@ func optionsEntry(ev *journal.Event, b *journal.AgentOptions) Entry {
 
 func optionNow(name, label string) string {
 	if label == "" {
-		label = "not told"
+		return journal.Quote(name, 60) + ": not told"
 	}
-	return Line(name, 60) + ": " + Line(label, 80)
+	return journal.Quote(name, 60) + ": " + journal.Quote(label, 80)
 }
 
 // settingsPhrase names what people want, by the agent's own ids.
@@ -86,7 +88,7 @@ func settingsPhrase(before string, list []journal.Setting) Phrase {
 		if i > 0 {
 			parts = append(parts, ", ")
 		}
-		parts = append(parts, Line(w.ID, 60)+": ")
+		parts = append(parts, Code(Line(w.ID, 60)), ": ")
 		if w.Value == "" {
 			parts = append(parts, "as the agent has it")
 		} else {
@@ -166,25 +168,35 @@ func (f SettingField) described() templ.Attributes {
 // NewSettingField makes the field of a setting. leave is the choice that changes
 // nothing, without its value.
 func NewSettingField(id, name, leave string, o *journal.AgentOption) SettingField {
-	f := SettingField{ID: id, Name: name, Label: Line(o.Name, 80), Hint: Line(o.Description, 300), Leave: leave, Choices: o.Choices}
+	f := SettingField{ID: id, Name: name, Label: Line(o.Name, 80), Leave: leave, Choices: o.Choices}
 	if o.Current != "" {
-		f.Leave += ": " + Line(o.Label(o.Current), 80)
+		f.Leave += ": " + journal.Quote(o.Label(o.Current), 80)
 	}
+	if o.Description != "" {
+		f.Hint = journal.Quote(o.Description, 300)
+	}
+	more := o.More
+	f.Choices = slices.DeleteFunc(slices.Clone(f.Choices), unsendable)
+	more += len(o.Choices) - len(f.Choices)
 	if o.Type == journal.OptionBoolean {
 		f.Choices = []journal.AgentChoice{{Value: "true", Name: "on"}, {Value: "false", Name: "off"}}
 	}
 	if isMode(o.Category, o.Source) {
 		f.Mode = true
-		if f.Hint != "" && !strings.HasSuffix(f.Hint, ".") {
-			f.Hint += "."
-		}
 		f.Hint = strings.TrimSpace(f.Hint + " Some modes let the agent act without asking, whatever the permissions of the session are.")
 	}
-	if o.More > 0 {
-		f.Hint = strings.TrimSpace(f.Hint + " " + Plural(o.More, "more value") + " can’t be listed here; a program can name them.")
+	if more > 0 {
+		f.Hint = strings.TrimSpace(f.Hint + " " + Plural(more, "more value") + " can’t be listed here; a program can name them.")
 	}
 	return f
 }
+
+// unsendable reports whether no form can send a value as it is: a browser writes ends
+// of lines in its own way, and knows no NUL.
+func unsendable(c journal.AgentChoice) bool { return !Sendable(c.Value) }
+
+// Sendable reports whether a form can send this as it is, as a value or as the name of a field.
+func Sendable(s string) bool { return !strings.ContainsAny(s, "\r\n\x00") }
 
 func isMode(category string, source journal.OptionSource) bool {
 	return category == journal.OptionMode || source == journal.OptionByMode
@@ -227,7 +239,7 @@ func settingName(id string) string {
 
 // UnnamedSetting is a setting that is wanted, and that the agent hasn't offered so far.
 func UnnamedSetting(id string) *journal.AgentOption {
-	o := &journal.AgentOption{ID: id, Name: settingName(id), Description: "The agent hasn’t offered this setting."}
+	o := &journal.AgentOption{ID: id, Name: settingName(id)}
 	if id == journal.OptionMode {
 		o.Category = journal.OptionMode
 	}
@@ -242,9 +254,6 @@ func settingFacts(s Session) []settingFact {
 	for i := range s.State.Options {
 		o := &s.State.Options[i]
 		f := settingFact{name: Line(o.Name, 60), now: Line(o.Label, 80)}
-		if f.now == "" {
-			f.now = "not told yet"
-		}
 		if v, wanted := s.State.Wants(o.ID); wanted && v != o.Current {
 			f.next = Line(v, 80)
 		}
@@ -252,7 +261,7 @@ func settingFacts(s Session) []settingFact {
 	}
 	for _, w := range s.State.Wanted {
 		if s.State.Option(w.ID) == nil {
-			out = append(out, settingFact{settingName(w.ID), "not told yet", Line(w.Value, 80)})
+			out = append(out, settingFact{name: settingName(w.ID), next: Line(w.Value, 80)})
 		}
 	}
 	return out

@@ -8,6 +8,20 @@ import (
 	"holdfast/views/components"
 )
 
+// What no form can send as it is isn't offered in one: a browser writes the ends of
+// lines in its own way.
+func TestNewSettingField_OffersWhatAFormCanSend(t *testing.T) {
+	t.Parallel()
+	o := &journal.AgentOption{ID: "model", Name: "Model", Current: "m\n2", More: 1, Choices: []journal.AgentChoice{{Value: "m1", Name: "One"}, {Value: "m\n2", Name: "Two"}, {Value: "m\r3", Name: "Three"}}}
+	f := components.NewSettingField("f", "f", "Leave it as it is", o)
+	if len(f.Choices) != 1 || f.Choices[0].Value != "m1" || len(o.Choices) != 3 || !strings.Contains(f.Hint, "3 more values can’t be listed here") || f.Leave != "Leave it as it is: “Two”" {
+		t.Errorf("it offers %+v of %+v, and says %q, %q", f.Choices, o.Choices, f.Leave, f.Hint)
+	}
+	if !components.Sendable("a b:é") || components.Sendable("a\nb") || components.Sendable("a\x00") {
+		t.Error("it isn't known what a form can send")
+	}
+}
+
 // A mode in which the agent asks for nothing is named so, whether it is or will be.
 func TestSession_ActsUnasked(t *testing.T) {
 	t.Parallel()
@@ -37,7 +51,7 @@ func TestSession_ActsUnasked(t *testing.T) {
 		if got := text(render(t, components.SettingSelect(f)).Find("option").Last()); strings.Contains(got, "acts without asking") != unasked {
 			t.Errorf("%v is offered as %q", mode, got)
 		}
-		if !strings.HasPrefix(f.Hint, "Session mode. Some modes") {
+		if !strings.HasPrefix(f.Hint, "“Session mode” Some modes") {
 			t.Errorf("the hint is %q", f.Hint)
 		}
 	}

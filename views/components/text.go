@@ -21,12 +21,14 @@ type Segment struct {
 // Segments splits a text at the characters that act instead of being read:
 // control characters but for newline and tab, and what changes the direction of
 // text or is invisible. CRLF counts as a newline.
-func Segments(s string) []Segment {
+func Segments(s string) []Segment { return segments(s, acts) }
+
+func segments(s string, escaped func(rune) bool) []Segment {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	var out []Segment
 	start := 0
 	for i, r := range s {
-		if !acts(r) {
+		if !escaped(r) {
 			continue
 		}
 		if i > start {
@@ -68,20 +70,20 @@ func Hides(s string) bool {
 }
 
 // Plain is a text with its acting characters as escapes, for attributes and titles.
-func Plain(s string) string {
-	if !Hides(s) {
-		return s
-	}
+func Plain(s string) string { return joined(Segments(s)) }
+
+func joined(list []Segment) string {
 	var b strings.Builder
-	for _, seg := range Segments(s) {
+	for _, seg := range list {
 		b.WriteString(seg.Text)
 	}
 	return b.String()
 }
 
-// Line is a text on one line of at most n bytes, for a title or a row.
+// Line is a text on one line of at most n bytes, for a title or a row. Blanks that only
+// look like the usual one stay what they are.
 func Line(s string, n int) string {
-	return journal.Cut(strings.Join(strings.Fields(s), " "), n)
+	return journal.Cut(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\n\v\f\r", r) }), " "), n)
 }
 
 // briefMax bounds what stands of a reason where there is little room, in bytes.
@@ -90,13 +92,7 @@ const briefMax = 120
 // Brief is the first sentence of a reason, without the data of a machine that may be
 // in it. What is left out of the sentence is seen to be; all of it stands elsewhere.
 func Brief(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	for i, r := range s {
-		if strings.ContainsRune(".!?", r) && (i+1 == len(s) || s[i+1] == ' ') {
-			s = s[:i+1]
-			break
-		}
-	}
+	s = firstSentence(strings.Join(strings.Fields(s), " "))
 	cut := strings.IndexByte(s, '{')
 	if cut < 0 && len(s) > briefMax {
 		cut = strings.LastIndexByte(s[:briefMax], ' ')
@@ -104,14 +100,43 @@ func Brief(s string) string {
 			cut = colon
 		}
 		if cut < briefMax/3 {
-			return journal.Cut(s, briefMax)
+			return endQuote(journal.Cut(s, briefMax))
 		}
 	}
 	if cut >= 0 {
-		return journal.Cut(strings.TrimRight(s[:cut], " :,;({[."), briefMax) + "…"
+		return endQuote(journal.Cut(strings.TrimRight(s[:cut], " :,;({[.“"), briefMax) + "…")
 	}
 	if s != "" && !strings.HasSuffix(s, "!") && !strings.HasSuffix(s, "?") {
 		s = strings.TrimRight(s, ".") + "."
+	}
+	return s
+}
+
+// Told is a sentence on one line of at most n bytes. Words of somebody else that are cut
+// in it still end where they do.
+func Told(s string, n int) string { return endQuote(Line(s, n)) }
+
+// firstSentence is what stands before the first end of a sentence that isn't in quotes.
+func firstSentence(s string) string {
+	quotes := 0
+	for i, r := range s {
+		switch {
+		case r == '“':
+			quotes++
+		case r == '”':
+			quotes--
+		case quotes <= 0 && strings.ContainsRune(".!?", r) && (i+1 == len(s) || s[i+1] == ' '):
+			return s[:i+1]
+		}
+	}
+	return s
+}
+
+// endQuote ends the quotes that a cut has left open, so that none of what follows is
+// taken for what somebody else wrote, or the other way round.
+func endQuote(s string) string {
+	if strings.LastIndex(s, "“") > strings.LastIndex(s, "”") {
+		return s + "”"
 	}
 	return s
 }
@@ -228,6 +253,24 @@ func Plural(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// Curly gives the server's own words the apostrophes that pages have; logs, programs and
+// the journal have plain ones. What stands in quotes isn't the server's.
+func Curly(s string) string {
+	var out strings.Builder
+	for s != "" {
+		ours, said, rest := nextQuote(s)
+		parts := strings.Split(ours, `"`)
+		for i := 0; i < len(parts); i += 2 {
+			parts[i] = contraction.ReplaceAllString(parts[i], "$1’$2")
+		}
+		out.WriteString(strings.Join(parts, `"`) + said)
+		s = rest
+	}
+	return out.String()
+}
+
+var contraction = regexp.MustCompile(`([A-Za-z])'(t|s|re|ll|ve|d|m)\b`)
 
 // UpperFirst begins a sentence of ours with words that stand in its middle elsewhere.
 func UpperFirst(s string) string {

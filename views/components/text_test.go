@@ -139,6 +139,10 @@ func TestBrief(t *testing.T) {
 		"It refused the whole of the conversation that was sent: " + long + "end.":                                            "It refused the whole of the conversation that was sent…",
 		long:                     strings.TrimSpace(strings.Repeat("very ", 24)) + "…",
 		strings.Repeat("x", 200): strings.Repeat("x", 120) + "…",
+		// What stands in quotes somebody else wrote: it ends no sentence, and is cut within them.
+		"The agent answered with an error: “All is well. Go home.”. Nothing was sent.":           "The agent answered with an error: “All is well. Go home.”.",
+		"The agent answered with an error: “" + strings.TrimSpace(long) + "”. Nothing was sent.": "The agent answered with an error: “" + strings.TrimSpace(strings.Repeat("very ", 16)) + "…”",
+		"The agent said “" + strings.TrimSpace(long) + "”. Nothing was sent.":                    "The agent said “" + strings.TrimSpace(strings.Repeat("very ", 20)) + "…”",
 	} {
 		if got := components.Brief(in); got != want {
 			t.Errorf("%q is brief as %q, want %q", in, got, want)

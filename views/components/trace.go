@@ -70,20 +70,22 @@ func recordedEnds(events []journal.Event) map[string]int64 {
 
 // knownUntil tells until when it is known what went on while the worker was lost:
 // to the recovery if something ran on that is followed again, or to the recorded
-// end of what had ended by itself; 0: not beyond its last word, since the outcome
-// of something is unknown, or nothing ran.
+// end of what had ended by itself; at least until the worker last said that it lived,
+// which is all if the outcome of something is unknown, or nothing ran. 0: nobody
+// noted that, so not beyond its last entry.
 func knownUntil(b *journal.StepRecovered, recovered int64, ended map[string]int64) int64 {
+	alive := min(b.AliveAt, recovered)
 	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsUnknown }) {
-		return 0
+		return alive
 	}
-	known := int64(0)
+	known := alive
 	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsAdopted }) {
 		known = recovered
 	}
 	for _, c := range b.Calls {
 		switch c.Became {
 		case journal.CallIsUnknown:
-			return 0
+			return alive
 		case journal.CallIsAdopted:
 			known = recovered
 		default:
@@ -229,6 +231,9 @@ func (t TraceView) Caption() Phrase {
 			parts = append(parts, name.verb+" "+Ago(total[name.state]))
 		}
 	}
+	if stamp := Stamp(t.to(), t.Now, false); stamp == Stamp(t.from(), t.Now, false) {
+		return Say(At(t.from()), ": "+strings.Join(parts, ", ")+".")
+	}
 	return Say(At(t.from()), " to ", At(t.to()), ": "+strings.Join(parts, ", ")+".")
 }
 
@@ -308,14 +313,14 @@ const (
 	day  = 24 * hour
 )
 
-// ticks are at most twelve whole hours, or six days (UTC): on a narrow screen more
+// ticks are at most eight whole hours, or six days (UTC): on a narrow screen more
 // would run into each other.
 func (t TraceView) ticks() []tick {
 	from, whole := t.from(), t.to()-t.from()
-	step, layout := int64(0), "15"
+	step, layout := int64(0), "15:04"
 	for _, hours := range []int64{1, 2, 3, 6, 24, 48, 7 * 24, 30 * 24, 365 * 24, 10 * 365 * 24} {
 		step = hours * hour
-		most := int64(12)
+		most := int64(8)
 		if step >= day {
 			layout, most = "2 Jan", 6
 		}
@@ -326,7 +331,7 @@ func (t TraceView) ticks() []tick {
 	var out []tick
 	for at := (from/step + 1) * step; at < t.to(); at += step {
 		x := float64(at-from) * 100 / float64(whole)
-		if x > 93 || len(out) == 12 { // its label would be cut
+		if x > 90 || len(out) == 8 { // its label would be cut
 			break
 		}
 		out = append(out, tick{fmt.Sprintf("%.2f%%", x), fmt.Sprintf("%.2f%%", x+0.5), time.UnixMilli(at).UTC().Format(layout)})

@@ -73,6 +73,13 @@ func TestSpans(t *testing.T) {
 		"one ended, one unknown":  {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{Calls: append(slices.Clone(settles.Calls), journal.RecoveredCall{CallID: "call_1", Became: journal.CallIsUnknown})}}, {50, record(45)}, {50, unknown}, {60, resolved}}, "working 5, unknown 55, working 204"},
 		"adopted, attempt lost":   {[]at{{0, start}, {5, dispatched}, {10, &journal.StepRecovered{Calls: adopted.Calls, Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsUnknown}}}}, {20, end}}, "working 5, unknown 5, working 10"},
 		"an agent was adopted":    {[]at{{0, start}, {5, &journal.MessageDelta{}}, {10, &journal.StepRecovered{Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsAdopted}}}}, {20, end}}, "working 20"},
+		"known to have lived":     {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{AliveAt: minute(30)}}, {60, end}}, "working 30, unknown 20, working 10"},
+		"lived, and unknown":      {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{AliveAt: minute(30), Calls: []journal.RecoveredCall{{CallID: "call_1", Became: journal.CallIsUnknown}}}}, {50, unknown}, {60, resolved}}, "working 30, unknown 30, working 204"},
+		"lived, attempt lost":     {[]at{{0, start}, {50, &journal.StepRecovered{AliveAt: minute(30), Attempts: []journal.RecoveredAttempt{{AttemptID: "att_1", Became: journal.AttemptIsUnknown}}}}, {60, end}}, "working 30, unknown 20, working 10"},
+		"lived longer than ended": {[]at{{0, start}, {5, dispatched}, {50, &journal.StepRecovered{AliveAt: minute(47), Calls: settles.Calls}}, {50, record(45)}, {60, end}}, "working 47, unknown 3, working 10"},
+		"lived before its word":   {[]at{{0, start}, {40, output}, {50, &journal.StepRecovered{AliveAt: minute(30)}}, {60, end}}, "working 40, unknown 10, working 10"},
+		"lived by another clock":  {[]at{{0, start}, {50, &journal.StepRecovered{AliveAt: minute(70)}}, {60, end}}, "working 60"},
+		"waited while it lived":   {[]at{{0, start}, {10, ask}, {50, &journal.StepRecovered{AliveAt: minute(30)}}, {60, reply}}, "working 10, waiting 20, unknown 20, waiting 10, working 204"},
 		"blocked, then ended":     {[]at{{0, start}, {10, &journal.SessionBlocked{}}, {20, end}}, "working 10, stopped 10"},
 		"of a turn from before":   {[]at{{0, ask}, {10, reply}}, "waiting 10, working 254"},
 		"attempt":                 {[]at{{0, start}, {10, &journal.AttemptUnknown{AttemptID: "att_1"}}, {20, &journal.AttemptResolved{AttemptID: "att_1"}}}, "working 10, unknown 10, working 244"},
@@ -112,7 +119,7 @@ func TestTrace(t *testing.T) {
 	if want := []string{"t-work", "t-wait", "t-work", "t-unk", "t-stop", "t-work"}; !slices.Equal(classes, want) {
 		t.Errorf("the bars are %v, want %v", classes, want)
 	}
-	if got := text(svg.Find("text")); got != "10111213" {
+	if got := text(svg.Find("text")); got != "10:0011:0012:00" {
 		t.Errorf("the hours are %q", got)
 	}
 	if html, _ := render(t, components.Trace(components.TraceView{Now: now})).Find("body").Html(); html != "" {
@@ -137,6 +144,16 @@ func TestTrace_IsBounded(t *testing.T) {
 	}
 	if doc.Find("rect.t-unk").Length() != 1 {
 		t.Error("a minute that nobody knows of isn't seen")
+	}
+}
+
+// A life within one minute names that minute once.
+func TestTrace_OfOneMinute(t *testing.T) {
+	t.Parallel()
+	list := eventsAt(t, at{264, &journal.TurnStarted{}}, at{264, &journal.TurnEnded{}})
+	list[1].Time += 28_000
+	if got, want := text(render(t, components.Trace(components.NewTrace(list, now+28_000))).Find("figcaption")), "13:26: worked 28 s."; got != want {
+		t.Errorf("the caption says %q, want %q", got, want)
 	}
 }
 

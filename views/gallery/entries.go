@@ -41,6 +41,10 @@ func entries() Section {
 		rows("ways in which a call ends", ends()),
 		rows("an agent that writes, thinks and edits", components.Entries(agentWindow())),
 		rows("a message that was cut off", components.Entries(cutOffWindow())),
+		rows("a message that was finished twice", components.Entries(fixtures.Window(
+			&journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("It builds.")},
+			&journal.MessageCompleted{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("It builds, and the tests pass.")}))),
+		rows("messages that their turn did not send", components.Entries(untoldWindow())),
 		rows("a run of pieces that a window leaves out", components.Entries(runWindow())),
 		draw("the notes of messages that aren’t complete", components.DraftNotes, []components.DraftNote{components.NewDraftNote("msg_1", journal.PartText, false), components.NewDraftNote("msg_2", journal.PartText, true)}),
 		draw("what an agent says more of its call", components.CallWhats, []components.CallWhat{components.NewCallWhat(edit(12))}, fixtures.Now),
@@ -115,6 +119,18 @@ func agentWindow() components.Window {
 	return w
 }
 
+// untoldWindow are turns that ended before the agent was told of their messages.
+func untoldWindow() components.Window {
+	w := fixtures.Window(
+		&journal.PromptPromoted{PromptID: "inp_1", Delivery: journal.Queue, TurnID: "trn_1"},
+		&journal.TurnEnded{TurnID: "trn_1", Outcome: journal.Stopped},
+		&journal.PromptPromoted{PromptID: "inp_2", Delivery: journal.Queue, TurnID: "trn_2"},
+		&journal.PromptPromoted{PromptID: "inp_3", Delivery: journal.Steer, TurnID: "trn_2"},
+		&journal.TurnEnded{TurnID: "trn_2", Outcome: journal.Failed, Reason: "The agent could not be started."})
+	w.Untold = map[string]string{"inp_1": "trn_1", "inp_2": "trn_2", "inp_3": "trn_2"}
+	return w
+}
+
 func cutOffWindow() components.Window {
 	w := fixtures.Window(&journal.MessageDelta{MessageID: "msg_1", Part: journal.PartText, Text: journal.T("Now I")}, &journal.AttemptUnknown{AttemptID: "att_1"})
 	w.Writing = map[string]components.Writing{"msg_1/text": {Seq: 1, CutOff: true}}
@@ -140,9 +156,11 @@ func diffs() Section {
 		s.Examples = append(s.Examples, draw(name, components.DiffBox, *d))
 	}
 	add("a short one", edit(3))
-	add("a new file", fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"notes.md","old":null,"new":"# Notes\n\none\n"}]}`)))
+	add("a whole file", fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"notes.md","old":null,"new":"# Notes\n\none\n"}]}`)))
 	add("characters that act", fixtures.AgentCall("edit", fixtures.AgentEdit("a.txt", "safe\n", "safe \u202e\x1b[2J\n")))
 	add("two files", fixtures.AgentCall("edit", []byte(`{"title":"Write","kind":"edit","diffs":[{"path":"a.go","old":"a\n","new":"b\n"},{"path":"b.go","old":"a\n","new":""}]}`)))
+	s.Examples = append(s.Examples, draw("a command beside", components.RunsBeside, "make deploy", "What would be run"))
+	s.Examples = append(s.Examples, draw("what the agent says besides", components.AgentSays, []components.Fact{{Name: "runs_in", Value: "/sandbox"}, {Name: "stdin", Value: strings.Repeat("yes\n", 20)}}, "asked as entry 8"))
 	s.Examples = append(s.Examples, draw("what the agent gave its tool", components.RawInput, "raw", components.CallPayload(edit(3))))
 	return s
 }

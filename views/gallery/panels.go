@@ -16,6 +16,7 @@ func plans() Section {
 		{Title: "Build", State: journal.PlanRunning},
 		{Title: "Test", State: journal.PlanFailed},
 		{Title: "Deploy", State: journal.PlanUnknown},
+		{Title: "Announce", State: journal.PlanUnknown, Found: journal.InPart},
 		{Title: "Tell everybody"},
 	}
 	of := func(name, state string) Example {
@@ -47,7 +48,8 @@ func facts() Section {
 func queues() Section {
 	list := []components.QueuedPrompt{
 		{ID: "inp_2", Seq: 12, At: fixtures.Now - 60_000, Delivery: journal.Queue, Text: "When that is done, tell me.", Key: "key"},
-		{ID: "inp_3", Seq: 13, At: fixtures.Now - 30_000, Delivery: journal.Steer, Text: "And look at the logs too.\n\n" + lines(20), Key: "key"},
+		{ID: "inp_3", Seq: 13, At: fixtures.Now - 30_000, Delivery: journal.Steer, Joins: true, Text: "And look at the logs too.\n\n" + lines(20), Key: "key"},
+		{ID: "inp_4", Seq: 14, At: fixtures.Now - 20_000, Delivery: journal.Steer, Text: "To an agent that takes no text while it works.", Key: "key"},
 	}
 	return Section{ID: "queue", Title: "Queue", Examples: []Example{
 		draw("not delivered yet", components.Queue, list, fixtures.Now, false, false),
@@ -69,6 +71,9 @@ func composers() Section {
 		of("a turn is open", components.Composer{Session: open, Steers: true}),
 		of("a turn is open, and others wait", components.Composer{Session: open, Steers: true, Waiting: 2}),
 		of("an agent that takes no text in mid-turn", components.Composer{Session: open}),
+		of("such an agent waits for a decision", components.Composer{Session: asks}),
+		of("such an agent is being stopped for a message", components.Composer{Session: life("stopping, for a message"), Waiting: 1}),
+		of("the turn is being stopped", components.Composer{Session: life("stopping"), Steers: true}),
 		of("a decision waits", components.Composer{Session: asks, Steers: true}),
 		of("an outcome is unknown", components.Composer{Session: life("uncertain"), Steers: true}),
 		of("blocked", components.Composer{Session: life("blocked"), Steers: true}),
@@ -78,6 +83,7 @@ func composers() Section {
 		of("refused", components.Composer{Session: life("ready"), Problem: "Write a message"}),
 		draw("kept ten minutes ago; not kept", components.UnsentState, fixtures.Now-600_000, fixtures.Now).also(components.UnsentState, int64(0), fixtures.Now),
 		draw("a kept text that replaced another", components.ReplacedUnsent, "half another thought\n"+lines(20)),
+		draw("a text that was kept in a session that has ended, and one that it replaced; none", components.KeptOfClosed, components.Composer{Session: life("closed"), Key: "key", Text: "half a thought\n" + lines(20), KeptAt: fixtures.Now - 600_000, Replaced: "half another thought"}).also(components.KeptOfClosed, components.Composer{}),
 		draw("the button that keeps it, where no script does", components.KeepButton, "/sessions/ses_1/unsent"),
 		draw("the version that it was drawn with, which can’t be seen", components.KeptVersion, fixtures.Now-600_000),
 		draw("its key, as a script is sent it", components.MessageKey, "key", true),
@@ -100,6 +106,7 @@ func texts() Section {
 	now := fixtures.Now
 	return Section{ID: "text", Title: "Text and times", Note: "Characters that act or that can’t be seen stand as escapes.", Examples: []Example{
 		draw("text", components.Text, "plain, and "+odd),
+		draw("of what is acted on", components.Exact, "rm -rf /tmp/\u00a0x \u0627\u0644\u0639 rm \u0627 123"),
 		plain("in a block", preformatted(components.Pre("first\n  second, "+odd))),
 		draw("pre", components.Pre, "first\n  second"),
 		draw("typed", components.Typed, "as it was typed"),
@@ -110,7 +117,7 @@ func texts() Section {
 
 func notices() Section {
 	return Section{ID: "notices", Title: "Notices", Note: "Classes; a page says which.", Examples: []Example{
-		plain("off, bad, ok", noticeBoxes()), draw("a form was sent without a sign-in", components.SignedOutNotice, "/login"), plain("nothing is here", emptyLine()), plain("a card that changed while it was read", outdated()),
+		plain("off, bad, ok", noticeBoxes()), draw("a form was sent without a sign-in", components.SignedOutNotice, "/login", "You are signed out, so this was not sent. Your text is kept here."), plain("nothing is here", emptyLine()), plain("a card that changed while it was read", outdated()),
 	}}
 }
 

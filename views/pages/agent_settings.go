@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"strings"
 
 	"holdfast/journal"
 	"holdfast/views/components"
@@ -24,24 +25,28 @@ func SettingName(id string) string { return "set:" + id }
 // that can't be fulfilled can be taken back.
 func (p AgentSettings) Fields() []components.SettingField {
 	var out []components.SettingField
-	add := func(o *journal.AgentOption) {
+	add := func(o *journal.AgentOption, hint string) {
+		if !components.Sendable(o.ID) {
+			return
+		}
 		f := components.NewSettingField(fmt.Sprintf("set-%d", len(out)), SettingName(o.ID), "Leave it as it is", o)
 		if v, wanted := p.S.State.Wants(o.ID); wanted && v != o.Current {
-			f.Leave = "Leave it: from the next message on " + components.Line(o.Label(v), 80)
+			f.Leave = "Leave it: from the next message on " + journal.Quote(o.Label(v), 80)
 			f.Withdraw = "As the agent has it"
 			if o.Current != "" {
-				f.Withdraw += ": " + components.Line(o.Label(o.Current), 80)
+				f.Withdraw += ": " + journal.Quote(o.Label(o.Current), 80)
 			}
 		}
+		f.Hint = strings.TrimSpace(hint + " " + f.Hint)
 		f.Chosen = p.Chosen[f.Name]
 		out = append(out, f)
 	}
 	for i := range p.Options {
-		add(&p.Options[i])
+		add(&p.Options[i], "")
 	}
 	for _, w := range p.S.State.Wanted {
 		if journal.OptionByID(p.Options, w.ID) == nil {
-			add(components.UnnamedSetting(w.ID))
+			add(components.UnnamedSetting(w.ID), "The agent hasn’t offered this setting.")
 		}
 	}
 	return out

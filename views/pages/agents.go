@@ -3,6 +3,8 @@ package pages
 import (
 	"fmt"
 
+	"github.com/a-h/templ"
+
 	"holdfast/views/components"
 )
 
@@ -61,6 +63,14 @@ type AgentPage struct {
 	Agent Agent
 	Key   string
 	Look  *AgentLook // nil: there was none since the server was started
+}
+
+// follows tells a script where what goes on is read again; nothing if nothing does.
+func (p AgentPage) follows() templ.Attributes {
+	if p.Look == nil || p.Look.Ended > 0 {
+		return nil
+	}
+	return templ.Attributes{"data-follows": p.Agent.Path()}
 }
 
 func (p AgentPage) probePath() string { return p.Agent.Path() + "/probe" }

@@ -23,6 +23,18 @@ type Call struct {
 // Name is the call in one line.
 func (p Call) Name() string { return components.NewCallTitle(p.Call.Tool, p.Payload) }
 
+// laterWords says how what the agent said later stands to what was let run.
+func (p Call) laterWords() string {
+	return "This came after the call was let run. What was let run is what " + p.where() + " says. What the agent really did can’t be told from either."
+}
+
+func (p Call) where() string {
+	if p.Card != nil {
+		return "the card above"
+	}
+	return "“What it does”"
+}
+
 func (p Call) download() string { return components.CallPath(p.Call.ID) + "/output?download=1" }
 
 // CallOutput is one page of a call's output.

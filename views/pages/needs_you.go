@@ -37,6 +37,9 @@ func (r InboxRest) Says(label, href string) components.Phrase {
 // Nothing says that nothing needs the viewer.
 func (p NeedsYou) Nothing() string {
 	text := "Nothing needs you. "
+	if n := max(p.ReadyRest.Of, len(p.Ready)); n > 0 {
+		text = "Nothing waits for your answer. To look at, below: " + components.Plural(n, "session") + ". "
+	}
 	switch p.Running {
 	case 0:
 		return text + "No session is running."
@@ -55,6 +58,7 @@ type InboxItem struct {
 	Since   int64
 	Card    *components.DecisionCard // a decision; its form stands here only if its payload fits into the row
 	Text    string
+	Prose   bool // the text is a sentence, not a command or what an agent calls its call
 	Href    string
 	Action  string
 }
@@ -70,7 +74,10 @@ func (i InboxItem) Rest() string {
 // Apart is what the names of the row's controls have behind their words, so that
 // they differ from those of other rows.
 func (i InboxItem) Apart() string {
-	text := ": " + components.Plain(components.Line(i.Text, 60))
+	text := ": " + components.QuotedName(components.Line(i.Text, 60))
+	if i.Prose { // a sentence of the server's
+		text = ": " + components.Plain(components.Told(i.Text, 60))
+	}
 	if i.Card != nil {
 		text += strings.Replace(i.Card.Apart(), ": ", ", ", 1)
 	}

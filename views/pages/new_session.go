@@ -21,6 +21,7 @@ type NewSession struct {
 	Workspace string
 	Agent     string
 	Preset    string
+	Wider     string            // the title of the last session's preset, which isn't chosen again by itself; "": there is nothing to say
 	Limits    map[string]string // as typed, by the name of the field
 	Agents    []components.Agent
 	Recent    []string // workspaces that were used last
@@ -32,7 +33,30 @@ type NewSession struct {
 // Offer is what an agent offered to be set when it last opened a new session.
 type Offer struct {
 	Options []journal.AgentOption
+	Version string // of the agent then, as it says itself; "": it doesn't
 	At      int64
+}
+
+// by says who offered it.
+func (o Offer) by() string {
+	if o.Version == "" {
+		return "As the agent offered them "
+	}
+	return "As " + journal.Quote(o.Version, 100) + " offered them "
+}
+
+// asksItself reports whether an agent is offered, or shown, that is a program of its
+// own: it decides itself what it asks for.
+func (p NewSession) asksItself() bool {
+	return slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" })
+}
+
+// presetDescribed names what says what a preset means.
+func (p NewSession) presetDescribed(i int) string {
+	if p.asksItself() {
+		return fmt.Sprintf("preset-%d-hint presets-hold", i)
+	}
+	return fmt.Sprintf("preset-%d-hint", i)
 }
 
 // SettingFieldPrefix is that of the names of an agent's fields; the setting's id follows.
@@ -44,6 +68,9 @@ func (p NewSession) SettingFields(i int) []components.SettingField {
 	var out []components.SettingField
 	for j := range p.Offers[agent].Options {
 		o := &p.Offers[agent].Options[j]
+		if !components.Sendable(o.ID) {
+			continue
+		}
 		f := components.NewSettingField(fmt.Sprintf("set-%d-%d", i, j), SettingFieldPrefix(agent)+o.ID, "As the agent has it", o)
 		f.Chosen = p.Settings[f.Name]
 		out = append(out, f)
@@ -63,9 +90,8 @@ func (p NewSession) SettingsOpen(agent string) bool {
 
 // LimitFields are the bounds that mean something for the agents that are offered.
 func (p NewSession) LimitFields() []components.LimitField {
-	model := slices.ContainsFunc(p.Agents, func(a components.Agent) bool { return a.Kind != "builtin" })
 	typed := p.Limits["tokens"] != "" || p.Limits["cost_usd"] != "" // such an agent was offered then
-	fields := components.LimitFields(model || typed)
+	fields := components.LimitFields(p.asksItself() || typed)
 	for i := range fields {
 		fields[i].Value = p.Limits[fields[i].Name]
 	}
@@ -127,8 +153,8 @@ func offered(preset string) bool {
 
 func offeredPresets() []components.Choice {
 	return []components.Choice{
-		{Value: string(policy.AskAll), Label: policy.AskAll.Title(), Hint: "Nothing runs before you have read it and said yes, not even reading a file."},
-		{Value: string(policy.AskWrites), Label: policy.AskWrites.Title(), Hint: "Reading files inside the workspace is allowed, but for those that hold secrets. Every command, every edit and everything outside the workspace is asked."},
-		{Value: string(policy.Workspace), Label: policy.Workspace.Title(), Hint: "Edits inside the workspace and a list of known commands run without asking, such as ls, git status, go test, npm test, make check. Everything else is asked. Tests and builds run code of the workspace: this keeps an honest agent from surprises, it is no sandbox."},
+		{Value: string(policy.AskAll), Label: policy.AskAll.Title(), Hint: "Every request waits until you have read it and said yes, also one to read a file."},
+		{Value: string(policy.AskWrites), Label: policy.AskWrites.Title(), Hint: "Requests to read a file inside the workspace are allowed, but for those that hold secrets. Every other request waits for you: commands, edits, everything outside the workspace."},
+		{Value: string(policy.Workspace), Label: policy.Workspace.Title(), Hint: "Requests for edits inside the workspace and for a list of known commands are allowed, such as ls, git status, go test, npm test, make check. Every other request waits for you. Tests and builds run code of the workspace: this keeps an honest agent from surprises, it is no sandbox."},
 	}
 }

@@ -14,8 +14,15 @@ type Request struct {
 	S       components.Session
 	Card    components.DecisionCard
 	Call    *journal.Call
+	Anew    bool               // its agent has described the call anew since, and the card shows what was asked
 	Entries []components.Entry // the last ones
 }
+
+// changedSince is said of a request whose call isn't what it was.
+const changedSince = "The agent has described its call anew since it was asked. So what stands here is what the request itself holds: the command or the name of the call, and the beginning of a long one or of its change. All that the agent had told then is in the journal, as it stands in the export of the session."
+
+// describedAnew is said where all of that is at hand.
+const describedAnew = "The agent has described its call anew since. What stands here is all that was asked then."
 
 // Names is what the page is called: that it is a decision, unless its prefix says
 // so, which of its call's, and the session.
@@ -34,7 +41,7 @@ func (p Request) Answered() components.Phrase {
 	case r.State == journal.RequestPending:
 		return nil
 	case r.Ended():
-		return components.Say("This request ended without an answer: " + cmp.Or(r.Reason, string(r.State)) + ". Nothing was run because of it.")
+		return components.Say("This request ended without an answer: " + cmp.Or(journal.WhyEnded(r.Reason), string(r.State)) + ". Nothing was run because of it.")
 	}
 	did := "denied this"
 	if r.Reply != journal.ReplyReject {

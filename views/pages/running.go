@@ -34,7 +34,7 @@ func (p Running) AgentsSay() components.Phrase {
 		}
 		says = components.Say(says, components.Link(s.Path(), s.Title()))
 	}
-	return components.Say(says, ".")
+	return says // a title may end with a mark of its own
 }
 
 // RunningCommand is one of them.

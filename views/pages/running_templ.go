@@ -143,7 +143,7 @@ func runningRow(r RunningCommand, now int64) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = components.Text(r.Name()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = components.Exact(r.Name()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

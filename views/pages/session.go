@@ -70,6 +70,15 @@ func (p Session) Last() int64 {
 	return p.Entries[len(p.Entries)-1].Seq
 }
 
+// EndsWith says where the journal ends: at its last row, or at a piece that a row above has.
+func (p Session) EndsWith() string {
+	words := "End of the journal, entry " + components.Number(p.Last())
+	if n := len(p.Entries); n > 0 && p.Entries[n-1].Piece {
+		words += ", which stands within a row above"
+	}
+	return words + "."
+}
+
 // NeedsAnything reports whether a card stands above the journal.
 func (p Session) NeedsAnything() bool {
 	return len(p.Requests)+len(p.Unknown)+len(p.Attempts) > 0 || p.S.State.Blocked != nil

@@ -13,15 +13,19 @@ type SignIn struct {
 	Email string // typed before
 	Code  string // of a sign-in link: the page asks once more, since scanners open links too
 	Draft *Draft // what was sent after the sign-in had ended
+	Lost  string // what was not done then, in a sentence
 	Ended *EndedSignIn
 }
 
-// Draft is a text that was not sent. The form carries it; it is stored nowhere.
+// Draft is a form that was not taken: a text, or what was chosen. The form to sign in
+// carries it; it is stored nowhere.
 type Draft struct {
 	Action, Field string // what it was meant for
 	For           string // whom its form was drawn for: nobody else is shown it
 	Text, Key     string
+	Lost          string  // what was not done, in a sentence
 	Fields        []Field // what goes along
+	Along         []Typed // the same, as people read it
 	Again         string  // the label of the form that sends it; "": it is only shown
 	Page          string  // where it belongs
 }
@@ -32,6 +36,14 @@ const (
 	DraftAction = "draft_action"
 	DraftMore   = "draft_more"
 )
+
+// NotDone says what was not done, of a form without a text.
+func (p SignIn) NotDone() string {
+	if p.Draft != nil && p.Draft.Text == "" {
+		return p.Draft.Lost + " Sign in as the same person and choose again: what you chose is filled in."
+	}
+	return p.Lost + " Sign in and choose again."
+}
 
 // Promise is what becomes of the text after the sign-in.
 func (d Draft) Promise() string {

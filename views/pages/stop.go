@@ -9,6 +9,19 @@ type Stop struct {
 	Key string
 }
 
+// AtSafePoint says when a stop at the next safe point comes, and what it does.
+func (p Stop) AtSafePoint() string {
+	switch {
+	case len(p.S.State.Pending) > 0:
+		return "What runs now is finished first. Until then you can decide what is asked; then it is cancelled, and the agent is told to stop."
+	case p.S.AnswersWhole():
+		return "This agent has no safe point before the end of its answer, unless it asks you while nothing else of it runs: then what it asks is cancelled, and it is told to stop. Until then it finishes what it is at, and may begin more."
+	case p.S.State.Unknowns() > 0:
+		return "What runs now is finished first."
+	}
+	return "What runs now is finished first. Nothing is left uncertain."
+}
+
 // Unknown says what a stop does not settle; "" if there is nothing.
 func (p Stop) Unknown() string {
 	switch n := p.S.State.Unknowns(); n {

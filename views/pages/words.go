@@ -10,3 +10,11 @@ func count(n int) string {
 	}
 	return strconv.Itoa(n)
 }
+
+// beside puts words behind what they say more of, if there are any.
+func beside(words string) string {
+	if words == "" {
+		return ""
+	}
+	return ", " + words
+}
