@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,15 +79,8 @@ func startedAnew(s *server, f *fake, id string, turns int) {
 	if strings.Contains(summary, "Do two") || strings.Contains(summary, "Do three") {
 		t.Errorf("the summary has what is told as itself:\n%s", summary)
 	}
-	notes := 0
-	for _, m := range j.of("message.completed") {
-		if m.str("role") == "server" {
-			notes++
-			if m.str("text") != strings.TrimSuffix(told[1], "Do two") {
-				t.Errorf("the journal has another summary: %q", m.str("text"))
-			}
-		}
-	}
+	f.wantTold(j)
+	notes := len(slices.DeleteFunc(j.of("message.completed"), func(m event) bool { return m.str("told") != "summary" }))
 	if opened := j.of("agent.opened"); notes != 1 || opened[len(opened)-1].str("agent_session_id") == opened[0].str("agent_session_id") {
 		t.Errorf("%d summaries in the journal, sessions %+v", notes, opened)
 	}

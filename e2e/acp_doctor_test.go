@@ -26,19 +26,19 @@ const (
 )
 
 var diagnoses = []diagnosed{
-	{name: "well", script: `{` + resumes + `}`, words: []string{"fakeagent 1, ACP 1", "opens a session", "no model was asked", "goes on with a conversation in another process. Tried with one", "it still answers", "interrupts nothing", "never sent again", "0 wrong"}},
+	{name: "well", script: `{` + resumes + `}`, words: []string{"“fakeagent 1”, ACP 1", "opens a session", "no model was asked", "goes on with a conversation in another process. Tried with one", "it still answers", "interrupts nothing", "never sent again", "0 wrong"}},
 	{name: "forgetful", script: `{"answers": {"session/load": {"error": {"code": -32002, "message": "none such"}}}, "capabilities": {"loadSession": true}}`, words: []string{"didn't remember a session in which nothing was said", "none such", "0 wrong"}},
 	{name: "poor", script: `{"capabilities": {}, "on_eof": "ignore"}`, words: []string{"can't go on with a conversation once its process has ended", "--agent-idle", "doesn't end by itself", "1 with a warning"}},
 	{name: "missing", is: "-", code: 1, words: []string{"was not found", "To do: install it"}},
-	{name: "forbidden", is: "x", code: 1, words: []string{"may not execute it"}},
-	{name: "exits", is: "echo 'no key' >&2; exit 3", code: 1, words: []string{"it has ended with exit code 3; it wrote: no key", "try its command by hand"}},
-	{name: "rubbish", is: "echo Usage: none; exit 0", code: 1, words: []string{"exit code 0; it wrote: Usage: none"}},
+	{name: "forbidden", is: "x", code: 1, words: []string{"may not execute it", "To do: make it executable"}},
+	{name: "exits", is: "echo 'no key' >&2; exit 3", code: 1, words: []string{"it has ended with exit code 3; it wrote: “no key”", "try its command by hand"}},
+	{name: "rubbish", is: "echo Usage: none; exit 0", code: 1, words: []string{"exit code 0; it wrote: “Usage: none”"}},
 	{name: "old", script: `{"protocol_version": 7}`, code: 1, words: []string{"it speaks version 7 of ACP; this server speaks 1"}},
 	{
 		name: "signs-in", script: `{"auth_methods": [{"id": "a", "name": "Log in", "description": "Run agent login"}], "answers": {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}}`,
-		code: 1, words: []string{"opens no session before it is signed in: Authentication required", "Log in (Run agent login)", "--agent-env"},
+		code: 1, words: []string{"opens no session before it is signed in: “Authentication required”", "“Log in” (“Run agent login”)", "--agent-env"},
 	},
-	{name: "refuses", script: `{"answers": {"initialize": {"error": {"code": -32603, "message": "no \u001b[31mdisk"}}}}`, code: 1, words: []string{`it could not begin: no \x1b[31mdisk`}},
+	{name: "refuses", script: `{"answers": {"initialize": {"error": {"code": -32603, "message": "no \u001b[31mdisk"}}}}`, code: 1, words: []string{`it could not begin: “no \x1b[31mdisk”`}},
 	{name: "loud", is: "yes >&2", code: 1, words: []string{"it wrote more than 64 MB"}},
 	{name: "huge", is: "read -r l; " + wide300[:strings.Index(wide300, "; sleep")] + "; exit 2", code: 1, words: []string{`\x1b[31mxxx`, "wrong"}},
 	{name: "secret", is: "echo the key is $TEST_KEY >&2; exit 1", env: []string{"TEST_KEY=very-secret-value"}, code: 1, words: []string{"the key is [hidden]"}},

@@ -104,7 +104,7 @@ func TestACP_ALostAgentIsAsked(t *testing.T) {
 					t.Run(l.name, func(*testing.T) { l.asked(s, all[i], ids[i]) })
 				}
 				waitGone(t, atoi(t, strings.TrimSpace(w.file("at-pid-command"))))
-				gate.open() // nobody reads it
+				gate.Open() // nobody reads it
 				for name, n := range map[string]int{"command": 1, "late": 0, "request": 0} {
 					w.wantEffect(name, n)
 				}
@@ -151,6 +151,7 @@ func (l lostAt) asked(s *server, f *fake, id string) {
 		return
 	}
 	f.wantPrompts("Do "+l.name, l.prompt)
+	f.wantTold(j)
 	wantCounts(t, j, map[string]int{"attempt.dispatched": 2, "attempt.settled": 1, "agent.opened": 2})
 	if how := j.of("agent.opened")[1].str("how"); how != l.how {
 		t.Errorf("the session was %s, want %s", how, l.how)

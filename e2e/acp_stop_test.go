@@ -70,7 +70,7 @@ func TestACP_APersonStopsIt(t *testing.T) {
 			t.Run(c.name, func(*testing.T) { c.stopped(s, all[i], ids[i]) })
 		}
 		for range stops {
-			gate.open() // nobody reads it
+			gate.Open() // nobody reads it
 		}
 		for _, name := range []string{"late", "allowed"} {
 			w.wantEffect(name, 0)

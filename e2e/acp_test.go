@@ -58,10 +58,10 @@ func TestACP_ATurnOutlivesItsServer(t *testing.T) {
 		w.untilFile("texted")
 		again(func() { w.touch("text") })
 
-		pid := atoi(t, up.wait())
+		pid := atoi(t, up.Wait())
 		again(nothing)
 		s.untilKind(id, "call.output", 1)
-		gate.open()
+		gate.Open()
 		waitGone(t, pid)
 
 		s.untilKind(id, "permission.asked", 2) // for the command, and for the file that it writes
@@ -90,13 +90,14 @@ func TestACP_ATurnOutlivesItsServer(t *testing.T) {
 		}
 		wantSaid(w, j, "one ä two three", "between", "as you say"+numbers.String())
 		wantCounts(t, j, map[string]int{
-			"agent.started": 1, "agent.opened": 1, "agent.ended": 0, "message.completed": 3, "turn.started": 1, "turn.ended": 1,
+			"agent.started": 1, "agent.opened": 1, "agent.ended": 0, "message.completed": 4, "turn.started": 1, "turn.ended": 1,
 			"attempt.prepared": 2, "attempt.dispatched": 2, "attempt.receiving": 1, "attempt.settled": 2, "attempt.unknown": 0,
 			"call.dispatched": 3, "call.unknown": 0, "permission.asked": 6, "permission.replied": 5, "permission.cancelled": 1, "session.blocked": 0,
 		})
 		if got := j.output(s.calls(id)[0].ID); got != "first\nlast\n" {
 			t.Errorf("the command printed %q", got)
 		}
+		f.wantTold(j)
 		// The second prompt is what was said about the rejection.
 		f.want(map[string]int{"initialize": 1, "session/new": 1, "session/prompt": 2, "answer": 3, "session/cancel": 0})
 		if got := fmt.Sprint(f.answers()); got != "[allow once allow once reject reject]" {

@@ -32,6 +32,7 @@ func TestACP_AnotherServerTakesOver(t *testing.T) {
 					other := w.serve(as("2"), flags(quick...), agents(f))
 					other.untilQuiet(id, "uncertain")
 					before := other.events(id)
+					wantCounts(t, before, map[string]int{"agent.lost": 1, "agent.ended": 0})
 					resolve := func() {
 						other.resolve(other.calls(id)[0].ID, "cannot_tell", "continue").want(t, http.StatusOK)
 						other.resolveAttempt(before.attempt(), "retry", "continue").want(t, http.StatusOK)
@@ -43,11 +44,12 @@ func TestACP_AnotherServerTakesOver(t *testing.T) {
 					l.back(owner)
 					waitGone(t, f.pids()[0])
 					waitGone(t, atoi(t, w.file("pid")[:len(w.file("pid"))-1]))
-					gate.open()
+					gate.Open()
 					if verdict != "after it" {
 						resolve()
 					}
 					w.wantEffect("late", 0)
+					owner.untilKind(id, "agent.ended", 1)
 					j := owner.events(id)
 					wantSaid(w, j, "half", "the rest")
 					wantCounts(t, j, map[string]int{"attempt.unknown": 1, "attempt.dispatched": 2, "call.unknown": 1, "agent.started": 2, "agent.ended": 1, "step.recovered": 1})

@@ -159,8 +159,8 @@ func TestE2E_ARetryAfterTheCrashGetsThePromptDrained(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("up")+"; "+gate.read(), effect("first")))
-		up.wait()
+		id := s.mission(steps(up.Tell("up")+"; "+gate.Read(), effect("first")))
+		up.Wait()
 		key, text := newKey(), steps(effect("second"))
 		queued := s.promptAs(key, id, text, "queue")
 		s.powerCut()

@@ -59,8 +59,8 @@ func TestE2E_TheJournalCannotBeWritten(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps("echo before; "+up.tell("up")+"; "+gate.read()+"; echo after; "+effect("running"), effect("next")))
-		up.wait()
+		id := s.mission(steps("echo before; "+up.Tell("up")+"; "+gate.Read()+"; echo after; "+effect("running"), effect("next")))
+		up.Wait()
 		s.until(id, "its first words are in", func(j journal) bool { return j.output("") == "before\n" })
 		s.prompt(id, steps(effect("queued")), "queue")
 		before := s.events(id)
@@ -83,7 +83,7 @@ func TestE2E_TheJournalCannotBeWritten(t *testing.T) {
 			t.Error("503 without Retry-After")
 		}
 		s.post("/api/v1/sessions", w.newSession("x"), "Idempotency-Key", newKey()).problem(t, http.StatusServiceUnavailable, "")
-		gate.open() // the command works on, and its words must wait
+		gate.Open() // the command works on, and its words must wait
 		eventually(t, "the command has acted", func() bool { return w.effects()["running"] == 1 })
 		if w.db.Name == "sqlite" {
 			b.visitUntil("/sessions/"+id, "its page says that the disk is full", saysFull)

@@ -59,9 +59,9 @@ func killShimAt(w *world, pt shimPoint) {
 	reached := filepath.Join(w.dir, "reached")
 	s := w.serve(flags(quickest...), env("HOLDFAST_CRASH="+pt.label, "HOLDFAST_CRASH_REACHED="+reached))
 	gate := w.gate("gate")
-	id := s.mission(steps(effect("one") + "; " + gate.tell("done")))
+	id := s.mission(steps(effect("one") + "; " + gate.Tell("done")))
 	if pt.acted {
-		gate.wait()
+		gate.Wait()
 	}
 	eventually(t, "the shim has died there", func() bool {
 		b, err := os.ReadFile(reached)

@@ -170,7 +170,7 @@ func (s *server) dieAt(label string, p *witness) {
 	s.launch()
 	// It may die before it listens, where its start gets there.
 	finished := false
-	if s.out.await(s.exited, "listening on ") != "" {
+	if s.out.Await(s.exited, "listening on ") != "" {
 		finished = p.work(true)
 	}
 	s.exit() // waits for its death; fails if it lives on

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"holdfast/e2e/rig"
 )
 
 // plot is a variant of the standard scenario.
@@ -35,7 +37,7 @@ type witness struct {
 	w    *world
 	plot plot
 	tag  string // before the names of their effects, where several work in one world
-	gate *gate
+	gate *rig.Gate
 	keys map[string]string
 
 	id       string             // of the session, once it is known
@@ -78,7 +80,7 @@ func (p *witness) key(what string) string {
 func (p *witness) mission() string {
 	var first []string
 	if p.gate != nil {
-		first = append(first, p.gate.read()+"; "+effect(p.tag+"held"))
+		first = append(first, p.gate.Read()+"; "+effect(p.tag+"held"))
 	}
 	return steps(append(first, "echo said; "+effect(p.tag+"one"), effect(p.tag+"asked"))...)
 }
@@ -352,7 +354,7 @@ func (p *witness) atTheGate(ctx context.Context, armed bool) (bool, error) {
 		}
 		if !armed {
 			p.opened[c.ID] = true
-			p.gate.open()
+			p.gate.Open()
 			return true, nil
 		}
 	}

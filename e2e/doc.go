@@ -31,5 +31,5 @@
 // Nothing waits on time. Tests wait for events (a long poll), for lines that a
 // process prints, and for lines in pipes; commands wait at gates, which are named
 // pipes in the workspace. patience bounds each wait and is met only by a test
-// that fails.
+// that fails. What the browser's tests need, too, is in e2e/rig.
 package e2e

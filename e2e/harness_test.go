@@ -12,15 +12,16 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
+	"holdfast/e2e/rig"
 	"holdfast/store/storetest"
 )
 
-// patience bounds what a test waits for; it is met only by a test that fails.
-const patience = 60 * time.Second
+// What of the rig is used everywhere, by a short name.
+const patience = rig.Patience
+
+var steps, effect, tail, eventually = rig.Steps, rig.Effect, rig.Tail, rig.Eventually
 
 // binary is the product, and agentBinary the agent that speaks ACP; both are built
 // once for all tests.
@@ -120,6 +121,7 @@ func (w *world) finish() {
 		w.checkJournal()
 	}
 	if w.t.Failed() {
+		w.t.Log(rig.Machine())
 		for _, s := range w.servers {
 			w.t.Logf("log of the server %s:\n%s", s.state, tail(s.err.String(), 8000))
 		}
@@ -179,65 +181,11 @@ func environment(home string, extra []string) []string {
 // sql looks at the world's database from outside.
 func (w *world) sql() *sql.DB { return w.db.SQL(w.t) }
 
-// gate is a named pipe in the workspace at which a command and the test meet.
-// The test keeps it open for reading and writing, so neither side ever hangs in
-// opening it, and what was written waits for its reader.
-type gate struct {
-	t    *testing.T
-	path string
-	f    *os.File
-}
-
 // gate makes one.
-func (w *world) gate(name string) *gate {
+func (w *world) gate(name string) *rig.Gate {
 	w.t.Helper()
-	g := &gate{t: w.t, path: filepath.Join(w.work, name)}
-	if err := syscall.Mkfifo(g.path, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	f, err := os.OpenFile(g.path, os.O_RDWR|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	g.f = f
-	w.t.Cleanup(func() { _ = f.Close() })
-	return g
+	return rig.NewGate(w.t, w.work, name)
 }
-
-// open lets one command that reads the gate go on.
-func (g *gate) open() {
-	g.t.Helper()
-	if _, err := g.f.WriteString("go\n"); err != nil {
-		g.t.Fatalf("open the gate %s: %v", g.path, err)
-	}
-}
-
-// wait waits until a command has written a line to the gate, and gives it.
-func (g *gate) wait() string {
-	g.t.Helper()
-	if err := g.f.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		g.t.Fatal(err)
-	}
-	var line []byte
-	for one := make([]byte, 1); ; {
-		if _, err := g.f.Read(one); err != nil {
-			g.t.Fatalf("waited in vain at the gate %s: %v", g.path, err)
-		}
-		if one[0] == '\n' {
-			return string(line)
-		}
-		line = append(line, one[0])
-	}
-}
-
-// script that passes a gate, for a command.
-func (g *gate) read() string { return "read -r _ < " + filepath.Base(g.path) }
-
-// tell is a script that writes a line to the gate, for a command.
-func (g *gate) tell(what string) string { return "echo " + what + " > " + filepath.Base(g.path) }
-
-// effect is a script that has an effect which can be counted.
-func effect(name string) string { return "echo " + name + " >> effects" }
 
 // effects counts the effects of each name.
 func (w *world) effects() map[string]int {
@@ -274,21 +222,4 @@ func (w *world) file(name string) string {
 		w.t.Fatal(err)
 	}
 	return string(b)
-}
-
-// steps writes a mission of sh blocks.
-func steps(scripts ...string) string {
-	var out strings.Builder
-	for _, s := range scripts {
-		out.WriteString("```sh\n" + s + "\n```\n\n")
-	}
-	return out.String()
-}
-
-// tail gives the end of a text.
-func tail(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return "…" + s[len(s)-n:]
 }

@@ -314,8 +314,8 @@ func TestE2E_DoctorSeesShims(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		up, gate := w.gate("up"), w.gate("gate")
-		id := s.mission(steps(up.tell("up") + "; " + gate.read()))
-		up.wait()
+		id := s.mission(steps(up.Tell("up") + "; " + gate.Read()))
+		up.Wait()
 		shims := s.shims()
 		if len(shims) != 1 {
 			t.Fatalf("the shims %v", shims)

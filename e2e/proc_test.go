@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // procState gives the state letter of a process (T: stopped), 0 if it is gone.
@@ -31,20 +30,4 @@ func waitGone(t *testing.T, pid int) {
 		state := procState(pid)
 		return state == 0 || state == 'Z' || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 	})
-}
-
-// eventually looks at something outside of Holdfast, which tells nobody of its
-// changes, until it is so.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(patience)
-	for !ok() {
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }

@@ -63,10 +63,10 @@ func (r *realWorld) losesIt(asks int, loseIt func(s *server)) {
 	r.goesOn(s, id, "a text", "half a ")
 	r.m.want(3 + strays)
 
-	id = r.conversation(s, "a command", "SAY(half)", "RUN("+effect("command")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("late")+")", "SAY(never)")
+	id = r.conversation(s, "a command", "SAY(half)", "RUN("+effect("command")+"; "+up.Tell("$$")+"; "+gate.Read()+"; "+effect("late")+")", "SAY(never)")
 	r.untilAsked(s, id)
 	s.allow(id)
-	pid := atoi(r.t, up.wait())
+	pid := atoi(r.t, up.Wait())
 	lose(id, "half")
 	waitGone(r.t, pid)
 	calls := s.calls(id)
@@ -87,7 +87,7 @@ func (r *realWorld) losesIt(asks int, loseIt func(s *server)) {
 	r.m.want(9 + strays)
 	r.wantModelAPI()
 
-	gate.open() // nobody reads it
+	gate.Open() // nobody reads it
 	for name, n := range map[string]int{"command": 1, "late": 0, "request": 0} {
 		r.wantEffect(name, n)
 	}

@@ -15,7 +15,7 @@ func TestReal_TheServerIsKilled(t *testing.T) {
 		s := r.serve()
 		gate, up := r.gate("gate"), r.gate("up")
 		id := s.mission(lines("SAY(one ä )", "WAIT(text)", "SAY(two)",
-			"RUN("+effect("begun")+"; echo first; "+up.tell("$$")+"; "+gate.read()+"; echo last; "+effect("ended")+")",
+			"RUN("+effect("begun")+"; echo first; "+up.Tell("$$")+"; "+gate.Read()+"; echo last; "+effect("ended")+")",
 			"SAY(between)", "RUN("+effect("asked")+")", "SAY(three)"), r.a.by, asking)
 
 		r.m.reached("text")
@@ -26,10 +26,10 @@ func TestReal_TheServerIsKilled(t *testing.T) {
 
 		r.untilAsked(s, id)
 		s.allow(id)
-		pid := atoi(r.t, up.wait())
+		pid := atoi(r.t, up.Wait())
 		s.kill9()
 		s.restart()
-		gate.open()
+		gate.Open()
 		waitGone(r.t, pid)
 
 		s.untilKind(id, "call.proposed", 2)

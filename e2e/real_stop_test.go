@@ -23,13 +23,13 @@ func TestReal_APersonStopsIt(t *testing.T) {
 		s := r.serve()
 		gate, up := r.gate("gate"), r.gate("up")
 		detached := func(by string) string {
-			return by + " sh -c '" + up.tell("$$") + "; " + gate.read() + "; " + effect("late") + "' >/dev/null 2>&1 & "
+			return by + " sh -c '" + up.Tell("$$") + "; " + gate.Read() + "; " + effect("late") + "' >/dev/null 2>&1 & "
 		}
 
 		id := s.mission(lines("SAY(half)", "RUN("+detached("setsid")+detached("nohup")+detached("nohup setsid")+"wait)", "SAY(never)"), r.a.by, asking)
 		r.untilAsked(s, id)
 		s.allow(id)
-		pids := []int{atoi(r.t, up.wait()), atoi(r.t, up.wait()), atoi(r.t, up.wait())}
+		pids := []int{atoi(r.t, up.Wait()), atoi(r.t, up.Wait()), atoi(r.t, up.Wait())}
 		r.stop(s, id, 1)
 		for _, pid := range pids {
 			waitGone(r.t, pid)
@@ -58,12 +58,41 @@ func TestReal_APersonStopsIt(t *testing.T) {
 		r.m.want(6)
 		r.wantModelAPI()
 
-		gate.open() // nobody reads it
+		gate.Open() // nobody reads it
 		r.wantEffect("late", 0)
 		r.wantEffect("asked", 0)
 		if code, _ := s.sigterm(); code != 0 {
 			r.t.Errorf("the server left with %d", code)
 		}
+	})
+}
+
+// A person stops the agent for another message, in a command and in a text: that is what
+// it does next, in the same conversation, and nobody continues.
+// proves COO-4 PRO-5
+func TestReal_AMessageStopsTheTurn(t *testing.T) {
+	eachReal(t, onSQLite, func(r *realWorld) {
+		s := r.serve()
+		gate, up := r.gate("gate"), r.gate("up")
+		for _, does := range []string{"RUN(" + up.Tell("$$") + "; " + gate.Read() + "; " + effect("late") + ")", "WAIT(text)"} {
+			id := s.mission(lines("SAY(half a )", does, "SAY(never)"), r.a.by)
+			if does == "WAIT(text)" {
+				r.m.reached("text")
+				r.untilStreams(s, id, "half a ")
+			} else {
+				up.Wait()
+				s.untilKind(id, "call.dispatched", 1)
+			}
+			s.prompt(id, lines("SAY(later)"), "queue")
+			s.prompt(id, lines("SAY(instead)"), "interrupt")
+			s.untilKind(id, "turn.ended", 3)
+			s.untilQuiet(id, "ready")
+			j := s.events(id)
+			wantSaid(r.world, j, "half a ", "instead", "later")
+			wantCounts(r.t, j, map[string]int{"attempt.unknown": 0, "call.unknown": 0, "continuation.requested": 0, "interrupt.requested": 1, "attempt.settled": 3})
+		}
+		gate.Open() // nobody reads it
+		r.wantEffect("late", 0)
 	})
 }
 

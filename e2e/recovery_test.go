@@ -24,12 +24,12 @@ func TestE2E_KilledInTheMiddleOfAnEffect(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		up.wait()
+		id := s.mission(steps(effect("begun")+"; "+up.Tell("$$")+"; "+gate.Read()+"; "+effect("ended"), effect("next")))
+		up.Wait()
 		key, text := newKey(), steps(effect("queued"))
 		queued := s.promptAs(key, id, text, "queue")
 		s.powerCut()
-		gate.open() // were it run again, it would get through
+		gate.Open() // were it run again, it would get through
 
 		s.restart()
 		if r := s.promptAs(key, id, text, "queue"); r.ID != queued.ID || !r.Replayed { // an exact retry changes nothing of it
@@ -77,8 +77,8 @@ func TestE2E_WhatDidNotHappenIsAskedAgain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$") + "; " + gate.read() + "; " + effect("done")))
-		up.wait()
+		id := s.mission(steps(up.Tell("$$") + "; " + gate.Read() + "; " + effect("done")))
+		up.Wait()
 		s.powerCut()
 		s.restart()
 		s.untilQuiet(id, "uncertain")
@@ -90,8 +90,8 @@ func TestE2E_WhatDidNotHappenIsAskedAgain(t *testing.T) {
 		}
 		w.wantEffect("done", 0)
 		s.decide(requests[0].ID, "once", "").want(t, http.StatusOK)
-		up.wait()
-		gate.open()
+		up.Wait()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 		w.wantEffect("done", 1)
 	})
@@ -104,12 +104,12 @@ func TestE2E_ReadsAreRunAgain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "; echo read\n```\n")
-		up.wait()
+		id := s.mission("```sh effect=read\n" + up.Tell("$$") + "; " + gate.Read() + "; echo read\n```\n")
+		up.Wait()
 		s.powerCut()
-		gate.open()
+		gate.Open()
 		s.restart()
-		up.wait()
+		up.Wait()
 		s.untilQuiet(id, "ready")
 		j := s.events(id)
 		if j.count("call.dispatched") != 2 || j.count("call.proposed") != 1 || j.count("call.unknown") != 0 {
@@ -126,12 +126,12 @@ func TestE2E_KilledBetweenTwoSettledSteps(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("first")) + "```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n" + steps(effect("third")))
-		up.wait()
+		id := s.mission(steps(effect("first")) + "```sh effect=read\n" + up.Tell("$$") + "; " + gate.Read() + "\n```\n" + steps(effect("third")))
+		up.Wait()
 		s.powerCut()
 		s.restart()
-		up.wait()
-		gate.open()
+		up.Wait()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 		w.wantEffect("first", 1)
 		w.wantEffect("third", 1)
@@ -146,12 +146,12 @@ func TestE2E_KilledBeforeAnythingWasDispatched(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n" + steps(effect("second")))
-		up.wait()
+		id := s.mission("```sh effect=read\n" + up.Tell("$$") + "; " + gate.Read() + "\n```\n" + steps(effect("second")))
+		up.Wait()
 		s.powerCut()
 		s.restart()
-		up.wait()
-		gate.open()
+		up.Wait()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 		w.wantEffect("second", 1)
 		j := s.events(id)
@@ -170,16 +170,16 @@ func TestE2E_TheThirdLossOfATurnBlocksIt(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n")
+		id := s.mission("```sh effect=read\n" + up.Tell("$$") + "; " + gate.Read() + "\n```\n")
 		for range 3 {
-			up.wait()
+			up.Wait()
 			s.powerCut()
 			s.restart()
 		}
 		s.untilQuiet(id, "blocked")
 		s.resume(id).want(t, http.StatusAccepted)
-		up.wait()
-		gate.open()
+		up.Wait()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 	})
 }
@@ -192,10 +192,10 @@ func TestE2E_LeftoversAreEndedBeforeARecovery(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		w.script("child", up.tell("$$"), gate.read(), effect("leftover"))
+		w.script("child", up.Tell("$$"), gate.Read(), effect("leftover"))
 		w.script("parent", "setsid ./child & wait") // what leaves its session is always asked if a rule sees it
 		id := s.mission(steps("./parent"))
-		n := atoi(t, up.wait())
+		n := atoi(t, up.Wait())
 		s.kill9()
 		s.killShims() // the kernel ends the parent with it
 		s.restart()
@@ -203,7 +203,7 @@ func TestE2E_LeftoversAreEndedBeforeARecovery(t *testing.T) {
 		if state := procState(n); state != 0 && state != 'Z' {
 			t.Errorf("process %d still runs (%c) after the recovery", n, state)
 		}
-		gate.open()
+		gate.Open()
 		w.wantEffect("leftover", 0)
 	})
 }
@@ -226,8 +226,8 @@ func TestE2E_NeverRecoversAnExecutionTwice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$")+"; "+gate.read(), effect("next")))
-		up.wait()
+		id := s.mission(steps(up.Tell("$$")+"; "+gate.Read(), effect("next")))
+		up.Wait()
 		s.powerCut()
 		for range 3 { // each start sweeps
 			s.restart()
@@ -250,8 +250,8 @@ func TestE2E_ARestartWaitsForNoLease(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		s := w.serve(flags("--lease", "10m", "--renew", "1m", "--sweep", "1m"))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$") + "; " + gate.read()))
-		up.wait()
+		id := s.mission(steps(up.Tell("$$") + "; " + gate.Read()))
+		up.Wait()
 		s.powerCut()
 		s.restart()
 		s.untilQuiet(id, "uncertain")

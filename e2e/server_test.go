@@ -1,24 +1,14 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"io"
-	"net"
 	"net/http"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
-	"testing"
 	"time"
 
 	"holdfast/e2e/power"
+	"holdfast/e2e/rig"
 )
 
 // server is one process of the binary, and after restart its successors.
@@ -32,9 +22,9 @@ type server struct {
 	// through is a command that the binary is started by, as its arguments.
 	through []string
 
-	out, err *output // of all its processes
+	out, err *rig.Output // of all its processes
 	cmd      *exec.Cmd
-	exited   chan struct{}
+	exited   <-chan struct{}
 }
 
 // quick are flags with which a lost execution is noticed within seconds.
@@ -62,7 +52,7 @@ func (w *world) serve(with ...func(*server)) *server {
 // configure describes a server without starting it.
 func (w *world) configure(with ...func(*server)) *server {
 	w.t.Helper()
-	s := &server{w: w, state: w.state("1"), addr: freeAddr(w.t), out: newOutput(), err: newOutput()}
+	s := &server{w: w, state: w.state("1"), addr: rig.FreeAddr(w.t), out: rig.NewOutput(), err: rig.NewOutput()}
 	for _, f := range with {
 		f(s)
 	}
@@ -87,37 +77,18 @@ func (s *server) launch() {
 	args = append(args, s.flags...)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = s.w.dir, environment(s.w.dir, s.env)
-	cmd.Stdout, cmd.Stderr = s.out.next(), s.err.next()
-	if err := s.spawn(cmd); err != nil {
+	cmd.Stdout, cmd.Stderr = s.out.Next(), s.err.Next()
+	var err error
+	s.cmd = cmd
+	if s.exited, err = rig.Spawn(cmd); err != nil {
 		s.w.t.Fatalf("start a server: %v", err)
 	}
-}
-
-// spawn starts a process that dies with the tests, however they end. The signal
-// follows the thread that started it, which therefore stays.
-func (s *server) spawn(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// A command of the agent may hold the pipes of its server open for a moment longer.
-	cmd.WaitDelay = time.Second
-	started, exited := make(chan error, 1), make(chan struct{})
-	s.cmd, s.exited = cmd, exited
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // its state is read from cmd
-		}
-		close(exited)
-	}()
-	return <-started
 }
 
 // ready waits until the server listens and says that it is ready.
 func (s *server) ready() {
 	s.w.t.Helper()
-	if line := s.out.await(s.exited, "listening on "); line == "" {
+	if line := s.out.Await(s.exited, "listening on "); line == "" {
 		s.w.t.Fatalf("the server didn't come up:\n%s\n%s", s.out.String(), tail(s.err.String(), 4000))
 	}
 	s.get("/readyz").want(s.w.t, http.StatusOK)
@@ -247,83 +218,4 @@ func (s *server) end() {
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited
 	s.cutShims()
-}
-
-// output collects what a process prints, and lets a test wait for a line.
-type output struct {
-	mu    sync.Mutex
-	all   bytes.Buffer
-	start int           // of the newest process
-	more  chan struct{} // closed and replaced at each write
-}
-
-func newOutput() *output { return &output{more: make(chan struct{})} }
-
-// next says that another process begins.
-func (o *output) next() io.Writer {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.start = o.all.Len()
-	return o
-}
-
-// Write takes what the process prints.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.more)
-	o.more = make(chan struct{})
-	return o.all.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.all.String()
-}
-
-// await gives the rest of the newest process' first whole line that holds mark,
-// after the mark; "" if the process ends, or time does, before it prints one.
-func (o *output) await(exited <-chan struct{}, mark string) string {
-	late := time.After(patience)
-	for over := false; ; {
-		o.mu.Lock()
-		text, more := o.all.String()[o.start:], o.more
-		o.mu.Unlock()
-		sc := bufio.NewScanner(strings.NewReader(text[:strings.LastIndex(text, "\n")+1]))
-		for sc.Scan() {
-			if _, rest, ok := strings.Cut(sc.Text(), mark); ok {
-				return rest
-			}
-		}
-		if over {
-			return ""
-		}
-		select {
-		case <-more:
-		case <-exited:
-			over = true // look once more: the last words may have come with the end
-		case <-late:
-			return ""
-		}
-	}
-}
-
-var nextPort atomic.Int64
-
-// freeAddr gives an address on which nothing listens, outside of the range from
-// which the kernel takes ports for outgoing connections.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	nextPort.CompareAndSwap(0, time.Now().UnixNano()%8000+1)
-	for range 200 {
-		addr := "127.0.0.1:" + strconv.FormatInt(20000+nextPort.Add(1)%12000, 10)
-		var lc net.ListenConfig
-		ln, err := lc.Listen(context.WithoutCancel(t.Context()), "tcp", addr)
-		if err == nil && ln.Close() == nil {
-			return addr
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }

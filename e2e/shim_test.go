@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"holdfast/e2e/rig"
 )
 
 // counted is a script that prints so many numbered lines, some of them twice in a
 // row, in three parts between which it meets the test.
-func counted(up, gate *gate, lines int) (script []string, printed string) {
+func counted(up, gate *rig.Gate, lines int) (script []string, printed string) {
 	var out strings.Builder
 	for part := range 3 {
 		for i := part * lines / 3; i < (part+1)*lines/3; i++ {
@@ -20,7 +22,7 @@ func counted(up, gate *gate, lines int) (script []string, printed string) {
 		}
 		script = append(script,
 			fmt.Sprintf("i=%d; while [ $i -lt %d ]; do echo line $i; echo the same; echo the same; i=$((i+1)); done", part*lines/3, (part+1)*lines/3),
-			up.tell("$$"), gate.read())
+			up.Tell("$$"), gate.Read())
 	}
 	return script, out.String()
 }
@@ -38,19 +40,19 @@ func TestE2E_ACommandOutlivesItsServer(t *testing.T) {
 		id := s.mission(steps(effect("begun")+"; ./counted; echo end; "+effect("ended"), effect("next")))
 		pid := ""
 		for n := range 3 {
-			if p := up.wait(); pid != "" && p != pid {
+			if p := up.Wait(); pid != "" && p != pid {
 				t.Errorf("it is process %s, and was %s", p, pid)
 			} else {
 				pid = p
 			}
 			s.kill9()
 			if n != 1 {
-				gate.open() // it goes on while nobody is there
+				gate.Open() // it goes on while nobody is there
 			}
 			s.restart()
 			if n == 1 { // the others may be killed before they have looked
 				s.untilKind(id, "call.adopted", 1)
-				gate.open()
+				gate.Open()
 			}
 		}
 		s.untilQuiet(id, "ready")
@@ -82,10 +84,10 @@ func TestE2E_ACommandEndsWhileNoServerRuns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission("```sh on-error=continue\necho before; " + up.tell("$$") + "; " + gate.read() + "; echo after; exit 7\n```\n" + steps(effect("next")))
-		pid := atoi(t, up.wait())
+		id := s.mission("```sh on-error=continue\necho before; " + up.Tell("$$") + "; " + gate.Read() + "; echo after; exit 7\n```\n" + steps(effect("next")))
+		pid := atoi(t, up.Wait())
 		s.kill9()
-		gate.open()
+		gate.Open()
 		waitGone(t, pid)
 		s.waitShimsGone() // it writes its record after that
 		s.restart()
@@ -110,8 +112,8 @@ func TestE2E_ATimeLimitIsKeptWhileNoServerRuns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		up := w.gate("up")
-		id := s.mission("```sh timeout=2s\n" + up.tell("$$") + "; sleep 3600\n```\n")
-		pid := atoi(t, up.wait())
+		id := s.mission("```sh timeout=2s\n" + up.Tell("$$") + "; sleep 3600\n```\n")
+		pid := atoi(t, up.Wait())
 		s.kill9()
 		waitGone(t, pid)
 		s.waitShimsGone()
@@ -131,11 +133,11 @@ func TestE2E_APowerCutLeavesItUnknown(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("begun") + "; echo seen; " + up.tell("$$") + "; " + gate.read() + "; " + effect("ended")))
-		up.wait()
+		id := s.mission(steps(effect("begun") + "; echo seen; " + up.Tell("$$") + "; " + gate.Read() + "; " + effect("ended")))
+		up.Wait()
 		s.until(id, "its output is journalled", func(j journal) bool { return j.count("call.output") > 0 })
 		s.powerCut()
-		gate.open()
+		gate.Open()
 		s.restart()
 		s.untilQuiet(id, "uncertain")
 		wantCounts(t, s.events(id), map[string]int{"call.unknown": 1, "call.adopted": 0, "call.dispatched": 1})
@@ -150,16 +152,16 @@ func TestE2E_AKilledShimTakesItsCommandAlong(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		w.script("child", up.tell("$$"), gate.read(), effect("leftover"))
-		w.script("parent", "setsid ./child & "+up.tell("$$")+"; wait")
+		w.script("child", up.Tell("$$"), gate.Read(), effect("leftover"))
+		w.script("parent", "setsid ./child & "+up.Tell("$$")+"; wait")
 		id := s.mission(steps("./parent"))
-		pids := []int{atoi(t, up.wait()), atoi(t, up.wait())}
+		pids := []int{atoi(t, up.Wait()), atoi(t, up.Wait())}
 		s.killShims()
 		s.untilQuiet(id, "uncertain")
 		for _, pid := range pids {
 			waitGone(t, pid)
 		}
-		gate.open()
+		gate.Open()
 		w.wantEffect("leftover", 0)
 		wantCounts(t, s.events(id), map[string]int{"call.unknown": 1, "call.dispatched": 1})
 	})
@@ -174,9 +176,9 @@ func TestE2E_AnInterruptReachesAnAdoptedCommand(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		w.script("detached", "nohup setsid ./child > /dev/null 2>&1 &")
-		w.script("child", up.tell("$$"), gate.read(), effect("leftover"))
-		id := s.mission(steps("./detached; "+up.tell("$$")+"; "+gate.read(), effect("next")))
-		pids := []int{atoi(t, up.wait()), atoi(t, up.wait())}
+		w.script("child", up.Tell("$$"), gate.Read(), effect("leftover"))
+		id := s.mission(steps("./detached; "+up.Tell("$$")+"; "+gate.Read(), effect("next")))
+		pids := []int{atoi(t, up.Wait()), atoi(t, up.Wait())}
 		s.kill9()
 		s.restart()
 		s.untilKind(id, "call.adopted", 1)
@@ -205,8 +207,8 @@ func TestE2E_AHostThatComesBackTestifies(t *testing.T) {
 	onPostgres(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		pid := atoi(t, up.wait())
+		id := s.mission(steps(up.Tell("$$")+"; "+gate.Read()+"; "+effect("ended"), effect("next")))
+		pid := atoi(t, up.Wait())
 		s.kill9()
 		other := w.serve(as("2"), flags(quick...))
 		other.untilQuiet(id, "uncertain")
@@ -256,12 +258,12 @@ func TestE2E_NothingIsLeftOfACommand(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		up := w.gate("up")
-		w.script("child", up.tell("$$"), "sleep 1000")
+		w.script("child", up.Tell("$$"), "sleep 1000")
 		w.script("parent", "./child & setsid ./child & (./child &)")
 		id := s.mission(steps("./parent"))
 		var pids []int
 		for range 3 {
-			pids = append(pids, atoi(t, up.wait()))
+			pids = append(pids, atoi(t, up.Wait()))
 		}
 		s.untilQuiet(id, "ready")
 		for _, pid := range pids {
@@ -281,10 +283,10 @@ func TestE2E_ManyCommandsAreAdopted(t *testing.T) {
 		gate, up := w.gate("gate"), w.gate("up")
 		var ids []string
 		for i := range many {
-			ids = append(ids, s.mission(steps(up.tell("$$")+"; "+gate.read()+"; "+effect(fmt.Sprint("e", i)))))
+			ids = append(ids, s.mission(steps(up.Tell("$$")+"; "+gate.Read()+"; "+effect(fmt.Sprint("e", i)))))
 		}
 		for range many {
-			up.wait()
+			up.Wait()
 		}
 		s.kill9()
 		s.restart()
@@ -294,7 +296,7 @@ func TestE2E_ManyCommandsAreAdopted(t *testing.T) {
 		}
 		t.Logf("%d commands were adopted within %s of the start", many, time.Since(began))
 		for range many {
-			gate.open()
+			gate.Open()
 		}
 		for i, id := range ids {
 			s.untilQuiet(id, "ready")

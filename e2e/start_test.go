@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast/e2e/rig"
 	"holdfast/store/storetest"
 )
 
@@ -21,15 +22,17 @@ import (
 func stranger(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	w := &world{t: t, dir: dir, work: dir}
-	s := &server{w: w, state: filepath.Join(dir, ".local", "state", "holdfast"), addr: freeAddr(t), out: newOutput(), err: newOutput()}
+	s := &server{w: w, state: filepath.Join(dir, ".local", "state", "holdfast"), addr: rig.FreeAddr(t), out: rig.NewOutput(), err: rig.NewOutput()}
 	if i := slices.Index(args, "--state"); i >= 0 {
 		s.state = args[i+1]
 	}
 	s.client = newClient(w, "http://"+s.addr)
 	cmd := exec.Command(binary, append(args, "--addr", s.addr)...)
 	cmd.Dir, cmd.Env = dir, environment(dir, nil)
-	cmd.Stdout, cmd.Stderr = s.out.next(), s.err.next()
-	if err := s.spawn(cmd); err != nil {
+	cmd.Stdout, cmd.Stderr = s.out.Next(), s.err.Next()
+	var err error
+	s.cmd = cmd
+	if s.exited, err = rig.Spawn(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.end)
@@ -44,12 +47,12 @@ func TestE2E_FromAnEmptyFolderToTheFirstResult(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := stranger(t, dir)
-	link := s.out.await(s.exited, "Open ")
+	link := s.out.Await(s.exited, "Open ")
 	u, err := url.Parse(link)
 	if err != nil || u.Host != s.addr || u.Path != "/setup" || len(u.Query().Get("code")) < 40 {
 		t.Fatalf("the printed link is %q:\n%s", link, s.out.String())
 	}
-	if got := s.out.await(s.exited, "journal "); !strings.HasSuffix(got, "(WAL, synchronous=FULL)") {
+	if got := s.out.Await(s.exited, "journal "); !strings.HasSuffix(got, "(WAL, synchronous=FULL)") {
 		t.Errorf("it says of its journal: %q", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".local", "state", "holdfast", "holdfast.db")); err != nil {
@@ -122,8 +125,8 @@ func TestE2E_ReconcilingInAPlainPage(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$")+"; "+gate.read(), effect("next")))
-		up.wait()
+		id := s.mission(steps(up.Tell("$$")+"; "+gate.Read(), effect("next")))
+		up.Wait()
 		s.powerCut()
 		s.restart()
 		s.untilQuiet(id, "uncertain")
@@ -328,8 +331,8 @@ func TestE2E_VerifyAndExport(t *testing.T) {
 		done := s.mission(steps("echo said"))
 		s.untilQuiet(done, "ready")
 		gate, up := w.gate("gate"), w.gate("up")
-		busy := s.mission(steps(up.tell("up") + "; " + gate.read()))
-		up.wait()
+		busy := s.mission(steps(up.Tell("up") + "; " + gate.Read()))
+		up.Wait()
 		db := w.sql()
 		before := w.db.RowCounts(t, db)
 		if out := w.mustRun("", "verify"); !strings.Contains(out, "2 sessions") || !strings.Contains(out, "the journal is whole") {
@@ -354,7 +357,7 @@ func TestE2E_VerifyAndExport(t *testing.T) {
 			t.Errorf("verify of a damaged journal: exit %d\n%s%s", o.code, o.out, o.err)
 		}
 		w.db.MustExec(t, db, "UPDATE call SET state = 'succeeded' WHERE session_id = ?", done)
-		gate.open()
+		gate.Open()
 		s.untilQuiet(busy, "ready")
 		if o := w.run("", "export", "ses_00000000000000000000000000000000"); o.code != 1 {
 			t.Errorf("the export of nothing: exit %d: %s", o.code, o.err)

@@ -14,8 +14,8 @@ func TestE2E_SIGTERMEndsWhatRuns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...), flags("--stop-commands"))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		pid := atoi(t, up.wait())
+		id := s.mission(steps(effect("begun")+"; "+up.Tell("$$")+"; "+gate.Read()+"; "+effect("ended"), effect("next")))
+		pid := atoi(t, up.Wait())
 		s.prompt(id, steps(effect("queued")), "queue")
 		last := make(chan int64, 1)
 		open := s.follow(id, last) // an open stream must not hold the server up
@@ -65,15 +65,15 @@ func TestE2E_SIGTERMLetsAStepReachItsBoundary(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("up")+"; "+gate.read()+"; "+effect("first"), effect("second")))
-		up.wait()
+		id := s.mission(steps(up.Tell("up")+"; "+gate.Read()+"; "+effect("first"), effect("second")))
+		up.Wait()
 		parked := s.mission(steps(effect("asked")), asking)
 		s.untilQuiet(parked, "waiting")
 		st := s.stream(id, "")
 		defer st.close()
 		began := time.Now()
 		s.signal(syscall.SIGTERM)
-		s.err.await(s.exited, "stopping")
+		s.err.Await(s.exited, "stopping")
 		words := ""
 		for { // the stream is told that observation ends, and ends
 			m, err := st.next()
@@ -87,7 +87,7 @@ func TestE2E_SIGTERMLetsAStepReachItsBoundary(t *testing.T) {
 		if !strings.Contains(words, "bye") {
 			t.Errorf("the stream ended with %q, without a word", words)
 		}
-		gate.open()
+		gate.Open()
 		if code := s.exit(); code != 0 || time.Since(began) > 15*time.Second {
 			t.Errorf("it left with %d after %s, want 0 as soon as the step has ended:\n%s", code, time.Since(began), tail(s.err.String(), 2000))
 		}
@@ -114,8 +114,8 @@ func TestE2E_SIGTERMLetsCommandsGoOn(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("begun")+"; echo first; "+up.tell("$$")+"; "+gate.read()+"; echo last; "+effect("ended"), effect("next")))
-		pid := atoi(t, up.wait())
+		id := s.mission(steps(effect("begun")+"; echo first; "+up.Tell("$$")+"; "+gate.Read()+"; echo last; "+effect("ended"), effect("next")))
+		pid := atoi(t, up.Wait())
 		execution := s.session(id).Execution.ID
 		code, took := s.sigterm()
 		if code != 0 || took > 25*time.Second {
@@ -127,7 +127,7 @@ func TestE2E_SIGTERMLetsCommandsGoOn(t *testing.T) {
 		if n := w.db.Count(t, w.sql(), "SELECT count(*) FROM claim WHERE session_id = ? AND execution_id = ?", id, execution); n != 1 {
 			t.Errorf("%d claims are left, want the one of the command that goes on", n)
 		}
-		gate.open() // it ends while no server is there, or soon after
+		gate.Open() // it ends while no server is there, or soon after
 		s.restart()
 		s.untilQuiet(id, "ready")
 		for _, name := range []string{"begun", "ended", "next"} {
@@ -148,17 +148,17 @@ func TestE2E_ASecondSIGTERMEndsItAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("$$") + "; " + gate.read()))
-		up.wait()
+		id := s.mission(steps(up.Tell("$$") + "; " + gate.Read()))
+		up.Wait()
 		s.signal(syscall.SIGTERM)
-		s.err.await(s.exited, "stopping")
+		s.err.Await(s.exited, "stopping")
 		code, took := s.sigterm()
 		if code != 1 || took > 5*time.Second {
 			t.Errorf("it left with %d after %s, want 1 at once", code, took)
 		}
 		s.restart()
 		s.untilKind(id, "call.adopted", 1)
-		gate.open()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 	})
 }

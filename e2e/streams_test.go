@@ -264,15 +264,15 @@ func TestE2E_AStreamAcrossKills(t *testing.T) {
 		f := s.follow(id, last)
 		// What may be run again, so that the mission goes on by itself after each kill.
 		read := func(name string) string {
-			return "```sh effect=read\necho before " + name + "; " + up.tell("$$") + "; " + gate.read() + "; seq 1 200\n```\n"
+			return "```sh effect=read\necho before " + name + "; " + up.Tell("$$") + "; " + gate.Read() + "; seq 1 200\n```\n"
 		}
 		for i := range 3 {
 			s.prompt(id, read(fmt.Sprint("k", i)), "queue")
-			up.wait()
+			up.Wait()
 			s.powerCut()
 			s.restart()
-			up.wait()
-			gate.open()
+			up.Wait()
+			gate.Open()
 			s.untilKind(id, "turn.ended", i+1)
 		}
 		s.untilQuiet(id, "ready")

@@ -23,20 +23,20 @@ func TestE2E_SteersAndQueuedPromptsKeepTheirOrder(t *testing.T) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
 		// A command that may be run again, so that the kill leaves nothing unknown.
-		id := s.mission("```sh effect=read\n" + up.tell("$$") + "; " + gate.read() + "\n```\n" + steps(effect("own")))
+		id := s.mission("```sh effect=read\n" + up.Tell("$$") + "; " + gate.Read() + "\n```\n" + steps(effect("own")))
 		first := s.events(id).of("prompt.admitted")[0].str("prompt_id")
-		up.wait()
+		up.Wait()
 		q1 := s.prompt(id, steps(effect("q1")), "queue")
 		s1 := s.prompt(id, steps(effect("s1")), "steer")
 		gone := s.prompt(id, steps(effect("gone")), "queue")
 		s2 := s.prompt(id, steps(effect("s2")), "steer")
 		s.powerCut()
 		s.restart()
-		up.wait()
+		up.Wait()
 		q2 := s.prompt(id, steps(effect("q2")), "queue")
 		s.must(http.MethodDelete, "/api/v1/prompts/"+gone.ID, nil).want(t, http.StatusOK)
 		s.must(http.MethodDelete, "/api/v1/prompts/"+gone.ID, nil).want(t, http.StatusOK) // a repeat
-		gate.open()
+		gate.Open()
 		s.untilKind(id, "turn.ended", 3)
 		s.untilQuiet(id, "ready")
 
@@ -60,11 +60,11 @@ func TestE2E_ASteerInTheLastStepJoinsTheTurn(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve()
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("up") + "; " + gate.read()))
-		up.wait()
+		id := s.mission(steps(up.Tell("up") + "; " + gate.Read()))
+		up.Wait()
 		s.prompt(id, steps(effect("queued")), "queue")
 		s.prompt(id, steps(effect("steered")), "steer")
-		gate.open()
+		gate.Open()
 		s.untilKind(id, "turn.ended", 2)
 		s.untilQuiet(id, "ready")
 		wantCounts(t, s.events(id), map[string]int{"turn.started": 2})
@@ -81,8 +81,8 @@ func TestE2E_StoppedByAPersonHoldsTheQueue(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(effect("before"), up.tell("$$")+"; "+gate.read()+"; "+effect("cut"), effect("after")))
-		pid := atoi(t, up.wait())
+		id := s.mission(steps(effect("before"), up.Tell("$$")+"; "+gate.Read()+"; "+effect("cut"), effect("after")))
+		pid := atoi(t, up.Wait())
 		s.prompt(id, steps(effect("queued")), "queue")
 		s.interrupt(id)
 		s.untilQuiet(id, "stopped")
@@ -122,13 +122,13 @@ func TestE2E_AnInterruptAtTheBoundary(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve()
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("up")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		up.wait()
+		id := s.mission(steps(up.Tell("up")+"; "+gate.Read()+"; "+effect("ended"), effect("next")))
+		up.Wait()
 		s.post("/api/v1/sessions/"+id+"/interruption", map[string]string{"mode": "boundary"}).want(t, http.StatusAccepted)
 		if state := s.session(id).State; state != "stopping" {
 			t.Errorf("it is %s, want stopping", state)
 		}
-		gate.open()
+		gate.Open()
 		s.untilQuiet(id, "stopped")
 		w.wantEffect("ended", 1)
 		w.wantEffect("next", 0)
@@ -142,8 +142,8 @@ func TestE2E_AFrozenServerGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := s.mission(steps(up.tell("up")+"; "+gate.read()+"; "+effect("once"), effect("next")))
-		up.wait()
+		id := s.mission(steps(up.Tell("up")+"; "+gate.Read()+"; "+effect("once"), effect("next")))
+		up.Wait()
 		execution := s.session(id).Execution.ID
 		s.sigstop()
 		w.untilLeaseExpired(t, id)
@@ -153,7 +153,7 @@ func TestE2E_AFrozenServerGoesOn(t *testing.T) {
 				t.Errorf("the execution is %+v, was %s", got, execution)
 			}
 		})
-		gate.open()
+		gate.Open()
 		s.untilQuiet(id, "ready")
 		w.wantEffect("once", 1)
 		w.wantEffect("next", 1)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/e2e/rig"
 	"holdfast/store/storetest"
 )
 
@@ -61,7 +62,7 @@ func TestE2E_ThirtyMissionsOverTwoServers(t *testing.T) {
 func wantHeld(t *testing.T, w *world, pid int, args ...string) {
 	t.Helper()
 	began := time.Now()
-	o := execute(t, w.dir, "", nil, append([]string{"serve", "--addr", freeAddr(t), "--workspaces", w.work}, args...)...)
+	o := execute(t, w.dir, "", nil, append([]string{"serve", "--addr", rig.FreeAddr(t), "--workspaces", w.work}, args...)...)
 	if o.code != 3 || !strings.Contains(o.err, fmt.Sprintf("pid %d ", pid)) {
 		t.Errorf("exit %d, want 3 and the holder's pid %d named: %s", o.code, pid, o.err)
 	}
@@ -135,11 +136,11 @@ func TestE2E_AFrozenOwnerWakesAfterTheTakeover(t *testing.T) {
 	onPostgres(t, func(t *testing.T, w *world) {
 		owner := w.serve(flags(append([]string{"--max-running", "1"}, quick...)...))
 		gate, up, more := w.gate("gate"), w.gate("up"), w.gate("more")
-		id := owner.mission(steps(effect("begun")+"; "+up.tell("$$")+"; "+more.read()+"; echo late; "+up.tell("said")+"; "+gate.read()+"; "+effect("ended"), effect("next")))
-		pid := atoi(t, up.wait())
+		id := owner.mission(steps(effect("begun")+"; "+up.Tell("$$")+"; "+more.Read()+"; echo late; "+up.Tell("said")+"; "+gate.Read()+"; "+effect("ended"), effect("next")))
+		pid := atoi(t, up.Wait())
 		owner.sigstop()
-		more.open() // so that the owner finds something to write when it wakes
-		up.wait()
+		more.Open() // so that the owner finds something to write when it wakes
+		up.Wait()
 
 		other := w.serve(as("2"), flags(quick...))
 		other.untilQuiet(id, "uncertain")
@@ -152,7 +153,7 @@ func TestE2E_AFrozenOwnerWakesAfterTheTakeover(t *testing.T) {
 
 		owner.sigcont()
 		waitGone(t, pid) // LEA-12: it ends its child
-		gate.open()
+		gate.Open()
 		// It works on, with sessions that are its own to run; its one place is free,
 		// so the run that was taken over has ended.
 		bystander := owner.mission(steps("true"))
@@ -177,8 +178,8 @@ func TestE2E_TwoServersAndALiveLease(t *testing.T) {
 	onPostgres(t, func(t *testing.T, w *world) {
 		owner := w.serve(flags(quick...))
 		gate, up := w.gate("gate"), w.gate("up")
-		id := owner.mission(steps(up.tell("up") + "; " + gate.read() + "; " + effect("once")))
-		up.wait()
+		id := owner.mission(steps(up.Tell("up") + "; " + gate.Read() + "; " + effect("once")))
+		up.Wait()
 		execution := owner.session(id).Execution.ID
 		other := w.serve(as("2"), flags(quick...))
 		t.Run("never starts a second owner while the lease is live", func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestE2E_TwoServersAndALiveLease(t *testing.T) {
 		t.Run("never recovers a live execution lease", func(t *testing.T) {
 			wantCounts(t, other.events(id), map[string]int{"step.recovered": 0, "call.dispatched": 1})
 		})
-		gate.open()
+		gate.Open()
 		other.untilQuiet(id, "ready")
 		w.wantEffect("once", 1)
 	})

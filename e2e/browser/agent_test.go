@@ -1,6 +1,8 @@
 package browser
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +43,33 @@ func (w *world) withAgent() []string {
 		w.t.Fatal(err)
 	}
 	return []string{"--agent", "fake=sh " + path}
+}
+
+// askers are flags of a server that offers agents of these names, which speak ACP, and
+// each of which asks before it runs a command.
+func (w *world) askers(commands map[string]string) []string {
+	w.t.Helper()
+	var flags []string
+	for name, command := range commands {
+		input, err := json.Marshal(map[string]string{"command": command, "description": "Say it"})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		asks := filepath.Join(w.dir, name+".json")
+		path := filepath.Join(w.dir, name+".sh")
+		script := `read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+read -r l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}'
+read -r l; cat ` + asks + `
+read -r l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+read -r l
+`
+		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Say it","kind":"execute","status":"pending","rawInput":` + string(input) + `},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"},{"optionId":"no","kind":"reject_once","name":"No"}]}}` + "\n"
+		if err := errors.Join(os.WriteFile(asks, []byte(request), 0o600), os.WriteFile(path, []byte(script), 0o600)); err != nil {
+			w.t.Fatal(err)
+		}
+		flags = append(flags, "--agent", name+"=sh "+path)
+	}
+	return flags
 }
 
 // triedScript is an agent that says of itself what a page must bear with, and dies of a
@@ -114,8 +143,15 @@ func agentWrites(t *testing.T, at func(b *tab, stage string)) {
 	if got := b.text("#steer-hint"); !strings.Contains(got, "takes no text while it works") {
 		t.Errorf("it is said of a steer %q", got)
 	}
-	gate.open()
+	// Pieces come without the parts of the page that the server draws, and those are not
+	// asked for meanwhile.
+	eval[any](b, `(() => { const was = fetch; window.fetch = (to, how) => how?.headers?.['HX-Request'] ? new Promise(() => {}) : was(to, how); return null; })()`)
+	gate.Open()
 	once("while it is open", "It rounds *one* *two*")
+	b.within(recovery, "the age is the last entry's", `(() => {
+		const age = document.querySelector('#reading-execution [data-last]'), row = [...document.querySelectorAll('#journal-list li[data-seq]')].at(-1);
+		return Number(age.dataset.since) === Date.parse(row.dataset.at);
+	})()`)
 	l.wantSame("while it writes")
 	at(b, "writes")
 	b.reload()
@@ -126,8 +162,8 @@ func agentWrites(t *testing.T, at func(b *tab, stage string)) {
 	}
 
 	s.kill9()
-	gate.open()
-	if got := written.wait(); got != "written" {
+	gate.Open()
+	if got := written.Wait(); got != "written" {
 		t.Fatalf("the agent says %q", got)
 	}
 	s.start()
@@ -139,7 +175,7 @@ func agentWrites(t *testing.T, at func(b *tab, stage string)) {
 	l.wantLive()
 	once("after that and a reload", "It rounds *one* *two* *three*")
 
-	gate.open()
+	gate.Open()
 	l.reach("waiting")
 	b.within(recovery, "the text is whole", "!"+has(draft)+" && document.querySelectorAll('#journal-list .prose.md em').length === 3")
 	if got := b.text("#needs-list .card h3"); !strings.Contains(got, "write to a file") || !strings.Contains(got, "round.go") {
@@ -164,7 +200,8 @@ func agentWrites(t *testing.T, at func(b *tab, stage string)) {
 	if fold := sel("fold"); b.count(fold+":not([open]) .prose.md strong") != 1 || b.count(draft) != 0 {
 		t.Error("the thought isn't folded away, or a draft is left")
 	}
-	if got := b.text("#journal-list"); !strings.Contains(got, "the agent did it without asking") || !strings.Contains(got, "1200 tokens in, 340 out") || !strings.Contains(got, "The agent is ready: fake 0.1") {
+	eval[bool](b, `(document.querySelector('#bookkeeping').click(), true)`)
+	if got := b.text("#journal-list"); !strings.Contains(got, "the agent asked nobody, and didn’t say when it began") || !strings.Contains(got, "1200 tokens in, 340 out") || !strings.Contains(got, "The agent is ready: fake 0.1") {
 		t.Errorf("the journal says %s", got)
 	}
 	at(b, "done")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/page"
@@ -112,5 +113,21 @@ func shoot(b *tab, name string) {
 			return err
 		}
 		return os.WriteFile(filepath.Join(os.Getenv("HOLDFAST_EVIDENCE"), name+".webp"), out.Data, 0o644)
+	})
+}
+
+// TestEvidence_StopAndSend shows the composer of an agent that takes no text in mid-turn.
+func TestEvidence_StopAndSend(t *testing.T) {
+	stopAndSend(t, false, func(b *tab, stage string) {
+		for _, theme := range []string{"light", "dark"} {
+			b.theme(theme)
+			for width, size := range map[int64]string{1280: "wide", 390: "narrow"} {
+				b.width(width)
+				eval[bool](b, "(document.querySelector('#text').scrollIntoView(), true)")
+				shoot(b, "stopsend-"+strings.ReplaceAll(stage, " ", "-")+"-"+size+"-"+theme)
+			}
+		}
+		b.theme("light")
+		b.width(1280)
 	})
 }

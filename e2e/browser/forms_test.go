@@ -164,7 +164,7 @@ func TestForms_SentTwice(t *testing.T) {
 	}
 
 	p.open("/sessions/new")
-	action, body = p.fields(sel("new-session-form"), "prompt", steps("true", up.tell("$$")+"; "+gate.read(), "true"), "workspace", w.work, "preset", "ask_all")
+	action, body = p.fields(sel("new-session-form"), "prompt", steps("true", up.Tell("$$")+"; "+gate.Read(), "true"), "workspace", w.work, "preset", "ask_all")
 	_, first := p.post(action, body)
 	status, again := p.post(action, body)
 	first, again = bare(first), bare(again)
@@ -186,7 +186,7 @@ func TestForms_SentTwice(t *testing.T) {
 	for _, r := range a.pending(id) {
 		a.decide(r.ID, "once")
 	}
-	up.wait()
+	up.Wait()
 	p.open(page)
 	p.twice(a, id, "prompt.admitted", sel("composer"), []string{"text", "once", "delivery", "queue"}, http.StatusUnprocessableEntity, "text", "not the same")
 	p.open(page)

@@ -51,7 +51,7 @@ func mainJob(t *testing.T, w *world, s *server, prepare func(*tab)) {
 	up, gate := w.gate("up"), w.gate("gate")
 
 	setUp(t, b, s)
-	id := handOver(b, "# The job\n\n"+steps(effect("one"), up.tell("$$")+"; "+gate.read()+"; "+effect("two"), effect("three")))
+	id := handOver(b, "# The job\n\n"+steps(effect("one"), up.Tell("$$")+"; "+gate.Read()+"; "+effect("two"), effect("three")))
 	j := &job{b: b, a: s.api(), id: id}
 
 	j.reach("waiting")
@@ -60,7 +60,7 @@ func mainJob(t *testing.T, w *world, s *server, prepare func(*tab)) {
 	j.reach("waiting")
 	w.wantEffects("one")
 	j.allowStep()
-	up.wait()
+	up.Wait()
 	j.reach("running")
 
 	j.message(steps(effect("steered")), "steer", 1)
@@ -69,7 +69,7 @@ func mainJob(t *testing.T, w *world, s *server, prepare func(*tab)) {
 
 	j.stop("boundary")
 	j.reach("stopping")
-	gate.open()
+	gate.Open()
 	j.reach("stopped")
 	w.wantEffects("one", "two")
 	j.goOn()
@@ -81,10 +81,10 @@ func mainJob(t *testing.T, w *world, s *server, prepare func(*tab)) {
 	j.reach("ready")
 	w.wantEffects("one", "two", "steered", "three")
 
-	j.message(steps(effect("begun")+"; "+up.tell("$$")+"; "+gate.read()+"; "+effect("ended")), "queue", 0)
+	j.message(steps(effect("begun")+"; "+up.Tell("$$")+"; "+gate.Read()+"; "+effect("ended")), "queue", 0)
 	j.reach("waiting")
 	j.allowStep()
-	up.wait()
+	up.Wait()
 	s.powerCut()
 	s.start()
 	b.reload()
@@ -103,7 +103,7 @@ func mainJob(t *testing.T, w *world, s *server, prepare func(*tab)) {
 // setUp makes the first user by the link that the server printed.
 func setUp(t *testing.T, b *tab, s *server) {
 	t.Helper()
-	link := s.out.await(s.exited, "Open ")
+	link := s.out.Await(s.exited, "Open ")
 	u, err := url.Parse(link)
 	if err != nil || u.Path != "/setup" {
 		t.Fatalf("the printed link is %q", link)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/e2e/rig"
+
 	"github.com/chromedp/cdproto/page"
 )
 
@@ -16,7 +18,7 @@ func TestLive_AServerThatAnswers503(t *testing.T) {
 	l.p.answer503()
 	lasting(6 * time.Second)
 	l.b.within(patience, "the view is not live", "!"+shows("your-view", "live"))
-	gate.open() // the work goes on unseen
+	gate.Open() // the work goes on unseen
 	l.a.untilQuiet(l.id, "ready")
 	l.wantNeverStopped()
 	l.p.pass()
@@ -34,8 +36,10 @@ func TestLive_AServerThatIsGone(t *testing.T) {
 	l.b.within(2*patience, "the view is disconnected", shows("your-view", "disconnected"))
 	l.b.until("what ran is last known to run", says(execution, "Running")+" && "+says(execution, "last known"))
 	l.b.until("it says since when", says(view, "Since"))
+	l.b.until("it says that it asks, while it does", says(view, "Asking the server."))
+	l.b.until("it says when it tries again, while it waits", says(view, "Trying again in"))
 	l.b.until("one hears of it", says("#say", "Connection lost"))
-	gate.open()
+	gate.Open()
 	l.a.untilQuiet(l.id, "ready")
 	l.wantNeverStopped()
 	l.b.tabTo(sel("try-now"))
@@ -54,7 +58,7 @@ func TestLive_AHalfOpenConnection(t *testing.T) {
 	l, gate := atGate(t)
 	l.p.freeze()
 	l.b.within(patience, "the silence is noticed", "!"+shows("your-view", "live"))
-	gate.open()
+	gate.Open()
 	l.a.untilQuiet(l.id, "ready")
 	l.wantNeverStopped()
 	l.p.pass()
@@ -77,7 +81,7 @@ func TestLive_AHiddenTab(t *testing.T) {
 		}
 		return len(all) > 0
 	})
-	gate.open()
+	gate.Open()
 	l.a.untilQuiet(l.id, "ready")
 	show()
 	l.wantLive()
@@ -92,7 +96,7 @@ func TestLive_Sleep(t *testing.T) {
 	l, gate := atGate(t)
 	l.b.lifecycle(page.SetWebLifecycleStateStateFrozen)
 	l.p.freeze() // the network sleeps too, and what was open is dead afterwards
-	gate.open()
+	gate.Open()
 	l.a.untilQuiet(l.id, "ready")
 	l.p.pass()
 	l.b.lifecycle(page.SetWebLifecycleStateStateActive)
@@ -104,13 +108,13 @@ func TestLive_Sleep(t *testing.T) {
 
 // atGate watches a session that runs until the gate opens, and then makes some
 // more entries.
-func atGate(t *testing.T) (*live, *gate) {
+func atGate(t *testing.T) (*live, *rig.Gate) {
 	t.Helper()
 	l := watch(t, "")
 	l.b.allow("net::ERR_", "status of 503")
 	up, gate := l.w.gate("up"), l.w.gate("gate")
-	l.a.prompt(l.id, steps(up.tell("on")+"; "+gate.read())+many(10), "queue")
-	up.wait()
+	l.a.prompt(l.id, steps(up.Tell("on")+"; "+gate.Read())+many(10), "queue")
+	up.Wait()
 	l.b.within(recovery, "the page says that it runs", shows("execution", "running")+" && "+says(execution, "Running")) // before, it is starting
 	l.b.record("execution", execution)
 	return l, gate

@@ -1,6 +1,9 @@
 package browser
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 const (
 	refusal = `[data-testid="refusal"]`
@@ -135,8 +138,8 @@ func TestLive_Resolution(t *testing.T) {
 	b.allow("net::ERR_", "status of 422")
 	j := l.job
 	up, gate := l.w.gate("up"), l.w.gate("gate")
-	l.a.prompt(l.id, steps(up.tell("$$")+"; "+gate.read(), "echo next"), "queue")
-	up.wait()
+	l.a.prompt(l.id, steps(up.Tell("$$")+"; "+gate.Read(), "echo next"), "queue")
+	up.Wait()
 	l.s.powerCut()
 	l.s.start()
 	j.reach("uncertain")
@@ -163,6 +166,28 @@ func TestLive_Resolution(t *testing.T) {
 	l.wantRows()
 }
 
+// A page that answers a refused form stands at the form's address, and follows its
+// session like any other.
+// proves RDR-4
+func TestLive_APageThatAnswersAForm(t *testing.T) {
+	t.Parallel()
+	l := watch(t, "")
+	b := l.b
+	b.allow("net::ERR_", "status of 422")
+	up, gate := l.w.gate("up"), l.w.gate("gate")
+	l.a.prompt(l.id, steps(up.Tell("$$")+"; "+gate.Read(), "echo next"), "queue")
+	up.Wait()
+	l.s.powerCut()
+	l.s.start()
+	l.reach("uncertain")
+	eval[bool](b, "(HTMLFormElement.prototype.submit.call("+has(sel("resolution-form"))+"), true)")
+	b.until("the form is refused by a page", "location.pathname.endsWith('/resolution') && document.readyState === 'complete' && "+says("main", "There is a problem"))
+	l.wantLive()
+	if !eval[bool](b, "holdfast.source().ask()") {
+		t.Error("what is new can't be asked for")
+	}
+}
+
 // An answer that comes after a stream that has told more puts nothing older in
 // its place: neither a card that was answered, nor what the session did then.
 // proves RDR-1
@@ -184,30 +209,38 @@ func TestLive_AnOlderAnswer(t *testing.T) {
 	}
 }
 
-// What was said of a message goes once more has happened since: not from under the
-// reader's eyes, where only its words go, and not while its link has the focus. On a
-// page that was opened with it, and on one that sent the message itself.
+// What was said of a message goes once more has happened since, with its place: it
+// leaves no hole in the page. Not while its link has the focus, and not while there
+// is something to press below it, which would move under the pointer.
 func TestLive_NoticeGoesWithWhatComesLater(t *testing.T) {
 	t.Parallel()
 	l := watch(t, many(1))
 	l.a.untilQuiet(l.id, "ready")
 	b, notice := l.b, sel("notice")
+	top := "Math.round(document.querySelector('#needs').getBoundingClientRect().top + scrollY)"
+	before := eval[int](b, top)
 	l.message(many(1), "queue", 0)
 	b.until("it is told", says("#flash "+notice, "ecorded as entry"))
+	if during := eval[int](b, top); during <= before {
+		t.Errorf("the notice takes no place: what stands below it is at %d, and was at %d", during, before)
+	}
 	l.a.untilQuiet(l.id, "ready")
 	l.wantRows()
-	top := "Math.round(document.querySelector('#needs').getBoundingClientRect().top)"
 	eval[bool](b, "(window.scrollTo(0, 0), true)")
-	before := eval[int](b, top)
-	b.within(recovery, "its words are gone", "document.querySelector("+quote(notice)+")?.innerText === ''")
+	b.within(recovery, "it is gone", "!"+has(notice))
 	if after := eval[int](b, top); after != before {
-		t.Errorf("what stands below it moved from %d to %d", before, after)
+		t.Errorf("it left a hole: what stood at %d is at %d", before, after)
 	}
 	if at := eval[string](b, "document.activeElement.id"); at != "text" {
 		t.Errorf("the focus is at %q", at)
 	}
-	eval[bool](b, "(document.querySelector('#latest').scrollIntoView(), true)")
-	b.within(recovery, "its place is gone, too", "!"+has(notice))
+
+	gate := l.w.gate("gate")
+	l.message(steps(gate.Read()), "queue", 0)
+	b.until("it is told again", says("#flash "+notice, "ecorded as entry"))
+	b.within(recovery, "it is gone while its turn runs", "!"+has(notice)+" && "+shows("execution", "running"))
+	gate.Open()
+	l.a.untilQuiet(l.id, "ready")
 
 	l.a.prompt(l.id, many(1), "queue")
 	l.a.untilQuiet(l.id, "ready")
@@ -220,5 +253,30 @@ func TestLive_NoticeGoesWithWhatComesLater(t *testing.T) {
 		t.Error("it went while its link had the focus")
 	}
 	eval[bool](other, "document.activeElement.blur() || true")
-	other.within(recovery, "it is gone", "!document.querySelector("+quote(notice)+")?.innerText")
+	other.within(recovery, "it is gone", "!"+has(notice))
+}
+
+// A notice above a card that asks stays whole, so that no button moves to where
+// another one was about to be pressed; it goes with the card, or once it isn't seen.
+func TestLive_NoticeAboveACard(t *testing.T) {
+	t.Parallel()
+	l := watch(t, steps("echo one"), asking)
+	l.reach("waiting")
+	b, notice := l.b, sel("notice")
+	b.visit(l.path() + "?notice=recorded&seq=2")
+	l.wantLive()
+	button := "Math.round(document.querySelector('#needs-list button[value=once]').getBoundingClientRect().top)"
+	before := eval[int](b, button)
+	l.a.prompt(l.id, many(1), "queue")
+	b.within(recovery, "the message is there", has(`#journal-list li[data-kind="prompt.admitted"]:nth-last-child(-n+3)`))
+	lasting(recovery)
+	if got, after := b.text(notice), eval[int](b, button); !strings.Contains(got, "Recorded as entry #0002") || after != before {
+		t.Errorf("the button moved from %d to %d, and above it stands %q", before, after, got)
+	}
+	for range 2 { // the message asks, too
+		eventually(t, "it asks", func() bool { return len(l.a.pending(l.id)) == 1 })
+		l.a.decide(l.a.pending(l.id)[0].ID, "once")
+	}
+	l.a.untilQuiet(l.id, "ready")
+	b.within(recovery, "it is gone", "!"+has(notice))
 }

@@ -89,7 +89,7 @@ func TestLive_SameAsOpenedNow(t *testing.T) {
 	l.reach("waiting")
 	l.wantSame("while it waits")
 	l.a.prompt(l.id, steps("echo steered; exit 3"), "steer")
-	l.a.prompt(l.id, steps(up.tell("$$")+"; echo begun; "+gate.read()), "queue")
+	l.a.prompt(l.id, steps(up.Tell("$$")+"; echo begun; "+gate.Read()), "queue")
 	l.a.prompt(l.id, "Never mind.", "queue")
 	l.wantSame("with messages")
 	l.withdraw("Never mind.", 2)
@@ -102,7 +102,7 @@ func TestLive_SameAsOpenedNow(t *testing.T) {
 		all := l.a.calls(l.id)
 		return len(all) == 4 && all[3].State == "dispatched"
 	})
-	up.wait()
+	up.Wait()
 	l.reach("running")
 	l.wantSame("while it runs")
 	l.s.powerCut()
@@ -125,7 +125,7 @@ func TestLive_OutputGrows(t *testing.T) {
 	t.Parallel()
 	l := watch(t, "")
 	gate := l.w.gate("gate")
-	l.a.prompt(l.id, steps("echo word one; "+gate.read()+"; echo word two; "+gate.read()+"; echo word three; "+gate.read()), "queue")
+	l.a.prompt(l.id, steps("echo word one; "+gate.Read()+"; echo word two; "+gate.Read()+"; echo word three; "+gate.Read()), "queue")
 	const start = `[data-testid="journal"] > li[data-kind="call.dispatched"]`
 	const end = `[data-testid="journal"] > li[data-kind="call.settled"]`
 	for _, word := range []string{"word one", "word two", "word three"} {
@@ -133,7 +133,7 @@ func TestLive_OutputGrows(t *testing.T) {
 		if word == "word two" {
 			l.wantSame("while it runs")
 		}
-		gate.open()
+		gate.Open()
 	}
 	l.a.untilQuiet(l.id, "ready")
 	l.b.within(recovery, "the output is at its end", says(end+` [data-testid="output-last"]`, "word one\nword two\nword three"))

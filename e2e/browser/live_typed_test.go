@@ -96,8 +96,8 @@ func TestLive_TypedEvidence(t *testing.T) {
 	b := l.b
 	b.allow("net::ERR_", "status of 401")
 	up, gate := l.w.gate("up"), l.w.gate("gate")
-	l.a.prompt(l.id, steps(up.tell("$$")+"; "+gate.read()), "queue")
-	up.wait()
+	l.a.prompt(l.id, steps(up.Tell("$$")+"; "+gate.Read()), "queue")
+	up.Wait()
 	l.s.powerCut()
 	l.s.start()
 	l.reach("uncertain")

@@ -9,13 +9,16 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
+
+	"holdfast/e2e/rig"
 
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds what a test waits for; it is met only by a test that fails.
-const patience = 60 * time.Second
+// What of the rig is used everywhere, by a short name.
+const patience = rig.Patience
+
+var steps, effect, tail, eventually = rig.Steps, rig.Effect, rig.Tail, rig.Eventually
 
 // places bounds how many worlds live at once: a browser takes a core for itself.
 var places = make(chan struct{}, 2)

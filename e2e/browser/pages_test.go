@@ -259,7 +259,7 @@ func TestPages_Setup(t *testing.T) {
 	w := newEmptyWorld(t, "sqlite")
 	s := w.serve()
 	b := w.tab(s.base)
-	_, path, _ := strings.Cut(s.out.await(s.exited, "Open "), s.base)
+	_, path, _ := strings.Cut(s.out.Await(s.exited, "Open "), s.base)
 	b.visit(path)
 	for _, fault := range look(b) {
 		t.Error(fault)

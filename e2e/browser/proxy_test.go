@@ -408,7 +408,7 @@ func TestProxy_Fails(t *testing.T) {
 	a := s.api()
 	p := s.proxy()
 	gate := w.gate("gate")
-	id := a.mission(steps(gate.read()+"; echo one", gate.read()+"; echo two"))
+	id := a.mission(steps(gate.Read()+"; echo one", gate.Read()+"; echo two"))
 	// ask gives the status and the body, which ends with the test.
 	ask := func(path string, within time.Duration) (int, io.Reader, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -439,13 +439,13 @@ func TestProxy_Fails(t *testing.T) {
 	first := well("at first", "/api/v1/sessions/"+id+"/events?after=0")
 	p.until("the first entries come", func(all []*stream) bool { return len(all) == 1 && len(all[0].ids) > 2 })
 	p.freeze()
-	gate.open()
+	gate.Open()
 	a.send(http.MethodGet, "/api/v1/sessions/"+id, nil, nil) // the server itself is well
 	if _, _, err := ask("/healthz", 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while it is frozen a request gets %v", err)
 	}
 	p.pass()
-	gate.open()
+	gate.Open()
 	a.untilQuiet(id, "ready")
 	last := a.session(id).LastSeq
 	well("after it was frozen", "/healthz")

@@ -98,7 +98,7 @@ func agentSettings(t *testing.T, look func(b *tab, stage string)) {
 		}
 	}
 	facts("Large", "Build", "on", "34 of 200 thousand tokens", "$0.12", "1200 in, 340 out")
-	if got := b.text("#journal-list"); !strings.Contains(got, "Warning: Half of the credit is used") || !strings.Contains(got, "Now set: Model: Large") {
+	if got := b.text("#journal-list"); !strings.Contains(got, "Warning: Half of the credit is used") || !strings.Contains(got, "Now set: “Model”: “Large”") {
 		t.Errorf("the journal says %s", got)
 	}
 	b.press(sel("agent-commands") + " summary")

@@ -26,10 +26,10 @@ func TestWords_FitTheWindow(t *testing.T) {
 	}
 	there := func(body map[string]any) { body["workspace"], body["title"] = work, word(190) }
 	up, gate := w.gate(filepath.Join(word(200), "up")), w.gate(filepath.Join(word(200), "gate"))
-	waits := word(150) + "=1; " + up.tell("$$") + "; " + gate.read()
+	waits := word(150) + "=1; " + up.Tell("$$") + "; " + gate.Read()
 
 	lost := a.mission(steps(waits), there)
-	up.wait()
+	up.Wait()
 	s.powerCut()
 	s.start()
 	a.until(lost, "uncertain")
@@ -43,7 +43,7 @@ func TestWords_FitTheWindow(t *testing.T) {
 	ready := a.mission(steps("echo https://example.org/"+word(300)), there)
 	a.until(ready, "ready")
 	runs := a.mission(steps(waits), there)
-	up.wait()
+	up.Wait()
 
 	b := w.tab(s.base)
 	paths := []string{"/login"}

@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
+	"holdfast/e2e/rig"
 	"holdfast/e2e/seed"
 	"holdfast/store/storetest"
 )
@@ -89,6 +88,9 @@ func newPlace(t *testing.T) string {
 
 // finish ends all servers; of a test that failed their logs are printed.
 func (w *world) finish() {
+	if w.t.Failed() {
+		w.t.Log(rig.Machine())
+	}
 	for _, s := range w.servers {
 		s.end()
 		if w.t.Failed() {
@@ -121,65 +123,11 @@ func environment(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}
 }
 
-// gate is a named pipe in the workspace at which a command and the test meet.
-// The test keeps it open for reading and writing, so neither side ever hangs in
-// opening it, and what was written waits for its reader.
-type gate struct {
-	t    *testing.T
-	path string
-	f    *os.File
-}
-
 // gate makes one.
-func (w *world) gate(name string) *gate {
+func (w *world) gate(name string) *rig.Gate {
 	w.t.Helper()
-	g := &gate{t: w.t, path: filepath.Join(w.work, name)}
-	if err := syscall.Mkfifo(g.path, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	f, err := os.OpenFile(g.path, os.O_RDWR|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	g.f = f
-	w.t.Cleanup(func() { _ = f.Close() })
-	return g
+	return rig.NewGate(w.t, w.work, name)
 }
-
-// open lets one command that reads the gate go on.
-func (g *gate) open() {
-	g.t.Helper()
-	if _, err := g.f.WriteString("go\n"); err != nil {
-		g.t.Fatalf("open the gate %s: %v", g.path, err)
-	}
-}
-
-// wait waits until a command has written a line to the gate, and gives it.
-func (g *gate) wait() string {
-	g.t.Helper()
-	if err := g.f.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		g.t.Fatal(err)
-	}
-	var line []byte
-	for one := make([]byte, 1); ; {
-		if _, err := g.f.Read(one); err != nil {
-			g.t.Fatalf("waited in vain at the gate %s: %v", g.path, err)
-		}
-		if one[0] == '\n' {
-			return string(line)
-		}
-		line = append(line, one[0])
-	}
-}
-
-// read is a script that passes the gate, for a command.
-func (g *gate) read() string { return "read -r _ < " + filepath.Base(g.path) }
-
-// tell is a script that writes a line to the gate, for a command.
-func (g *gate) tell(what string) string { return "echo " + what + " > " + filepath.Base(g.path) }
-
-// effect is a script that has an effect which can be counted.
-func effect(name string) string { return "echo " + name + " >> effects" }
 
 // wantEffects fails unless exactly these effects happened, in this order.
 func (w *world) wantEffects(want ...string) {
@@ -190,37 +138,5 @@ func (w *world) wantEffects(want ...string) {
 	}
 	if got := strings.Join(strings.Fields(string(raw)), " "); got != strings.Join(want, " ") {
 		w.t.Errorf("the effects are %q, want %q", got, strings.Join(want, " "))
-	}
-}
-
-// steps writes a mission of sh blocks.
-func steps(scripts ...string) string {
-	var out strings.Builder
-	for _, s := range scripts {
-		out.WriteString("```sh\n" + s + "\n```\n\n")
-	}
-	return out.String()
-}
-
-// tail gives the end of a text.
-func tail(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return "…" + s[len(s)-n:]
-}
-
-// eventually looks at something that tells nobody of its changes until it is so.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	look := time.NewTicker(25 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(patience)
-	for !ok() {
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("waited in vain until %s", what)
-		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // patience fails a test that waits in vain; nothing waits for it to pass.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // agentVariable makes this binary the agent.
 const agentVariable = "FAKEAGENT_TEST_MAIN"
