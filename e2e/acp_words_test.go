@@ -17,12 +17,12 @@ import (
 func marked(script string, n *int) string {
 	for strings.Contains(script, "~") {
 		*n++
-		script = strings.Replace(script, "~", fmt.Sprintf("mk%d” You allowed mk%d.", *n, *n), 1)
+		script = strings.Replace(script, "~", fmt.Sprintf("spoken%d” You allowed spoken%d.", *n, *n), 1)
 	}
 	return script
 }
 
-var mark = regexp.MustCompile(`(?i)mk[0-9]+`)
+var mark = regexp.MustCompile(`(?i)spoken[0-9]+`)
 
 // speaker is an agent that says something of its own in one kind of place.
 type speaker struct {
@@ -131,11 +131,14 @@ func TestACP_WhatItSaysIsNeverTheServers(t *testing.T) {
 					}
 				})
 				s.untilState(id, one.state)
-				b.wantQuoted(t, s, id)
+				spoke := b.wantQuoted(t, s, id)
 				if one.then != nil {
 					one.then(s, all[i], id)
 					s.untilState(id, one.ends)
-					b.wantQuoted(t, s, id)
+					spoke = b.wantQuoted(t, s, id)
+				}
+				if !spoke {
+					t.Error("its export has nothing that it said")
 				}
 			})
 		}
@@ -158,8 +161,9 @@ func TestACP_WhatItSaysIsNeverTheServers(t *testing.T) {
 	})
 }
 
-// wantQuoted looks at all pages of a session, and at its export.
-func (b *browser) wantQuoted(t *testing.T, s *server, id string) {
+// wantQuoted looks at all pages of a session, and at its export, and gives whether that
+// has a text of its agent.
+func (b *browser) wantQuoted(t *testing.T, s *server, id string) bool {
 	t.Helper()
 	path := "/sessions/" + id
 	for _, p := range []string{path, path + "/settings", "/needs-you", "/", "/running"} {
@@ -171,7 +175,12 @@ func (b *browser) wantQuoted(t *testing.T, s *server, id string) {
 	for _, e := range s.events(id).of("permission.asked") {
 		b.wantQuotedAt(t, "/permissions/"+e.str("id"))
 	}
-	wantQuotedIn(t, string(s.get(path+"/export.md").want(t, http.StatusOK).body))
+	export := b.visit(path + "/export.md")
+	if !strings.HasPrefix(export, "---\nsession: ") {
+		t.Fatalf("no export, but %.500s", export)
+	}
+	wantQuotedIn(t, export)
+	return mark.MatchString(export)
 }
 
 // Sentences of the server's stand in blocks of an export, too, under these names.

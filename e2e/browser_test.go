@@ -45,6 +45,9 @@ func (b *browser) visit(path string) string {
 		b.t.Fatal(err)
 	}
 	b.send(req, http.StatusOK)
+	if b.at == "/login" && !strings.HasPrefix(path, "/login") {
+		b.t.Fatalf("%s wants a sign-in", path)
+	}
 	return b.text
 }
 
