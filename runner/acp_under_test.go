@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -222,5 +223,59 @@ func TestACP_SaysSomethingElseWhileItAsksOnceMore(t *testing.T) {
 		if err != nil || len(calls) != 1 || calls[0].Title() != "date" || !strings.Contains(string(calls[0].Later), "make z") {
 			t.Errorf("the calls are %+v, %v", calls, err)
 		}
+	})
+}
+
+// What an agent asks under the id of a call that runs is the same only in the same words:
+// what it leaves out, renames or says in another place is another call, of which a person
+// sees what the request says.
+//
+// proves PER-1 PER-4 CAL-6
+func TestACP_AsksInOtherWordsUnderOneID(t *testing.T) {
+	t.Parallel()
+	input := func(s string) string { return `"title":"Do","kind":"other","rawInput":` + s }
+	const allSame = `"title":"Do","kind":"other"`
+	cases := []struct{ name, first, second, shows string }{
+		{"another title", `"title":"List users","kind":"other","rawInput":{"id":5}`, `"title":"Delete users","kind":"other","rawInput":{"id":5}`, `Delete users`},
+		{"another tool", `"title":"T","kind":"other","name":"list","rawInput":{"id":5}`, `"title":"T","kind":"other","name":"drop","rawInput":{"id":5}`, `"name":"drop"`},
+		{"another member", input(`{"to":"prod","dry_run":true}`), input(`{"to":"prod","force":true}`), `"force":true`},
+		{"less", input(`{"to":"prod","dry_run":true}`), input(`{"to":"prod"}`), `"input":{"to":"prod"}`},
+		{"the values changed over", input(`{"path":"a","file":"b"}`), input(`{"path":"b","file":"a"}`), `{"path":"b","file":"a"}`},
+		{"a part of a text", input(`{"content":"all of it"}`), input(`{"content":"all"}`), `"content":"all"`},
+		{"nothing", input(`{"content":"all of it"}`), input(`{"content":""}`), `"content":""`},
+		{"a part of a change", `"title":"W","kind":"edit","content":[{"type":"diff","path":"f","oldText":"a\nb\n","newText":"c\nd\n"}]`, `"title":"W","kind":"edit","content":[{"type":"diff","path":"f","oldText":"a\nb\n","newText":"c\n"}]`, `"new":"c\n"`},
+		{"in another folder", `"title":"R","kind":"execute","rawInput":{"command":"rm x","cwd":"build"}`, `"title":"R","kind":"execute","rawInput":{"command":"rm x"}`, `"input":{"command":"rm x"}`},
+		{"the same", input(`{"to":"prod"}`), input(`{ "to" : "prod" }`), ""},
+		{"the same, in short", input(`{"to":"prod"}`), allSame, ""},
+	}
+	var says strings.Builder
+	for i, c := range cases {
+		for n, what := range []string{c.first, c.second} {
+			says.WriteString(strings.ReplaceAll(`ask `+strconv.Itoa(10+2*i+n)+` x`+strconv.Itoa(i)+` '`+what+`'; hear; `, "\n", `\n`))
+		}
+		says.WriteString(`news x` + strconv.Itoa(i) + ` completed; `)
+	}
+	const ask = `ask() { printf '%s\n' '{"jsonrpc":"2.0","id":'"$1"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"'"$2"'",'"$3"'},"options":'"$both"'}}'; }; `
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, tells+ask+`hear; `+says.String()+`stop 3; read -r l`)
+		b := setup(t, s, with, brief)
+		b.start()
+		id := b.session("Do it", byFake, asking)
+		for i, c := range cases {
+			b.untilKind(id, journal.KindPermissionAsked, 2*i+1)
+			first := b.pending(id)[0]
+			b.allowAny(id)
+			b.untilKind(id, journal.KindPermissionAsked, 2*i+2)
+			second := b.pending(id)[0]
+			call, err := s.Call(t.Context(), b.owner, second.Tool.CallID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := second.Tool.CallID == first.Tool.CallID; same != (c.shows == "") || !strings.Contains(string(call.Input), c.shows) {
+				t.Errorf("%s: asked as the same call %t, as %s", c.name, same, call.Input)
+			}
+			b.allowAny(id)
+		}
+		b.until(id, "it is over", func(v store.Session) bool { return v.Claim == nil && v.State.Base == journal.StateReady })
 	})
 }

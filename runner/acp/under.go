@@ -122,7 +122,7 @@ func (s *session) nextUnder(newest *toolCall, toolCallID string) *toolCall {
 }
 
 // askedFor finds the call that a request under an id is for, and what is asked. What was let
-// run and says as much is asked for once more. Beside it all else is another call: nothing
+// run and is asked in the same words is asked for once more. Beside it all else is another call: nothing
 // takes the place of what may have run (CAL-6).
 func (s *session) askedFor(ctx context.Context, newest *toolCall, u *wire.ToolCall) (*toolCall, told, error) {
 	all := s.under(newest)
@@ -137,7 +137,6 @@ func (s *session) askedFor(ctx context.Context, newest *toolCall, u *wire.ToolCa
 		return c, now, nil
 	}
 	now := was.told.with(u)
-	now.Input = fuller(was.told.Input, now.Input)
 	s.shown(was, u, &now, true)
 	for _, c := range all {
 		if !s.letRun(c) {
@@ -150,13 +149,14 @@ func (s *session) askedFor(ctx context.Context, newest *toolCall, u *wire.ToolCa
 		if !known {
 			return c, now, nil
 		}
-		if ran.covers(&now, s.t.State().Workspace) {
+		if same(ran, now) { // less is something else: a person allows what the request says
 			return c, ran, nil
 		}
 	}
 	if s.letRun(was) {
 		return s.nextUnder(newest, u.ToolCallID), now, nil
 	}
+	now.Input = fuller(was.told.Input, now.Input)
 	return was, now, nil
 }
 
