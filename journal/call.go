@@ -292,9 +292,12 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	if b.N != c.N+1 {
 		return Errorf(Conflict, "The call has been dispatched %d times; %d can't be next.", c.N, b.N).Typed("call-state")
 	}
-	allowed := b.AllowedBy
+	allowed, anew := b.AllowedBy, c.AttemptID == "" // an agent's goes on with what it has put out
 	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
-	c.OutputBytes, c.DroppedBytes, c.AdoptedAt, c.AdoptedBy = 0, 0, 0, "" // of this dispatch
+	c.AdoptedAt, c.AdoptedBy = 0, ""
+	if anew {
+		c.OutputBytes, c.DroppedBytes = 0, 0
+	}
 	return nil
 }
 

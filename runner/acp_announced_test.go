@@ -196,3 +196,58 @@ func TestACP_HasPutSomethingOutBeforeItAsks(t *testing.T) {
 		}
 	}
 }
+
+// What a call has put out is known of it after a restart, too: it is never said not to have
+// run, and its output is counted where it is settled.
+//
+// proves CAL-4 CAL-7 COO-4
+func TestACP_HasPutSomethingOutBeforeARestart(t *testing.T) {
+	t.Parallel()
+	const byItself = `hear; call t1 deploy in_progress; out t1 in_progress out; perm 7 t1 deploy "$both"; text asked; `
+	const allowed = `hear; perm 7 t1 deploy "$both"; hear; out t1 in_progress out; text asked; `
+	for name, c := range map[string]struct {
+		does, want string
+		ends       func(t *testing.T, b *bench, id string)
+	}{
+		"taken back": {byItself + `read -r x < gate; echo '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}'; hear; stop 3; read -r l`, "unknown by agent", func(*testing.T, *bench, string) {}},
+		"stopped": {byItself + `read -r x < gate; hear; stop 3; read -r l`, "unknown by agent", func(t *testing.T, b *bench, id string) {
+			must(t, b.s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow))
+		}},
+		"rejected": {byItself + `read -r x < gate; hear; stop 3; read -r l`, "unknown by agent", func(t *testing.T, b *bench, id string) {
+			b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: "no"})
+		}},
+		"its agent dies": {byItself + `read -r x < gate; kill -9 $$`, "unknown by agent", func(*testing.T, *bench, string) {}},
+		"let run, and stopped": {allowed + `read -r x < gate; hear; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read -r l`, "deploy: cancelled", func(t *testing.T, b *bench, id string) {
+			must(t, b.s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				_, with := scripted(t, tells+c.does, announcesFor(time.Millisecond))
+				b := setup(t, s, with, brief)
+				gate := b.fifo("gate")
+				r := b.start()
+				id := b.session("Do it", byFake, asking)
+				b.untilKind(id, journal.KindPermissionAsked, 1)
+				if name == "let run, and stopped" {
+					b.allowAny(id)
+				}
+				b.untilKind(id, journal.KindMessageDelta, 1)
+				b.restart(r, id)
+				c.ends(t, b, id)
+				open(t, gate)
+				b.until(id, "it is over", func(v store.Session) bool {
+					return v.Claim == nil && v.State.Base != journal.StateRunning && v.State.Base != journal.StateWaiting
+				})
+				if got := b.callsOf(id); !strings.Contains(got, c.want) {
+					t.Errorf("calls %s\n%s", got, b.dump(id))
+				}
+				calls, err := s.Calls(t.Context(), b.owner, id, 0)
+				if err != nil || len(calls) != 1 || calls[0].OutputBytes != 3 {
+					t.Errorf("%d bytes of output, %v\n%s", calls[0].OutputBytes, err, b.dump(id))
+				}
+			})
+		})
+	}
+}

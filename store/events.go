@@ -161,7 +161,8 @@ func (s *Store) Head(ctx context.Context, owner, sessionID string) (seq, now int
 	return row.Seq, row.Now, err
 }
 
-// notFolded kinds are left out of a fold: they may be many, and no decision needs them.
+// notFolded kinds are left out of a fold: they may be many. Of outputs a decision needs how
+// much of them there is, which is counted.
 const notFolded = " AND kind NOT IN ('call.output', 'message.delta', 'message.completed', 'plan.updated')"
 
 // Fold reads what a drain must know of its session, on one snapshot: its state
@@ -186,7 +187,10 @@ func (s *Store) Fold(ctx context.Context, sessionID string) (*journal.Fold, Sess
 			return err
 		}
 		f = journal.NewFold(st, row.NextSeq)
-		return foldChain(ctx, q, f, sessionID)
+		if err := foldChain(ctx, q, f, sessionID); err != nil {
+			return err
+		}
+		return liveOutput(ctx, q, f.Calls)
 	})
 	return f, rules, err
 }
