@@ -71,7 +71,10 @@ func TestReal_AMission(t *testing.T) {
 			r.t.Errorf("it wrote %q", got)
 		}
 		r.m.want(len(want))
-		wantCounts(r.t, j, map[string]int{"turn.ended": 1, "attempt.settled": 2, "attempt.unknown": 0, "call.unknown": 0, "call.dispatched": 1, "call.settled": 2, "call.contradicted": 0})
+		wantCounts(r.t, j, map[string]int{"turn.ended": 1, "attempt.settled": 2, "attempt.unknown": 0, "call.unknown": 0, "call.settled": 2, "call.contradicted": 0})
+		if n := j.letRun(); n != 1 {
+			r.t.Errorf("%d calls were let run, want 1", n)
+		}
 
 		s.prompt(id, "SAY(The second turn.)", "queue")
 		s.untilKind(id, "turn.ended", 2)
