@@ -31,6 +31,7 @@ const (
 	BlockWorkspace BlockCause = "workspace" // no worker reaches the workspace (WSP-1)
 	BlockDisk      BlockCause = "disk"      // there is no room for what an agent is told and says
 	BlockSignIn    BlockCause = "sign_in"   // the agent needs a sign-in, which nobody here can see done
+	BlockProcess   BlockCause = "process"   // the agent's process was to be ended, and may still run (LEA-12); its end lifts it
 )
 
 // Lifted reports whether a person's *continue* lifts the block: nobody else can tell, or

@@ -277,9 +277,15 @@ const mostLost = 10
 func (s *State) endProcess(id string) {
 	if s.Process != nil && s.Process.ID == id {
 		s.Process = nil
+		if s.staysUp() {
+			s.Blocked = nil
+		}
 	}
 	s.Lost = slices.DeleteFunc(slices.Clone(s.Lost), func(l AgentLost) bool { return l.ProcessID == id })
 }
+
+// staysUp reports whether the agent's process was to be ended, and may still run.
+func (s *State) staysUp() bool { return s.Blocked != nil && s.Blocked.Cause == BlockProcess }
 
 // LostWith gives the process that an attempt was lost with; nil: it is known not to run.
 func (s *State) LostWith(attempt string) *AgentLost {

@@ -161,3 +161,52 @@ func TestACP_AFrozenShimIsDoneWithoutAfterARestart(t *testing.T) {
 		})
 	}
 }
+
+// Of an agent that was to be ended, and of which nobody can tell that it was, the session
+// says so, once, for as long as that is so: where it may still run, what still holds, and
+// what a person can do. Nothing is concluded before its end is certain.
+//
+// proves LEA-12 COO-4 ATT-3
+func TestACP_AStopThatCantBeConfirmed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, with := scripted(t, `echo $$ > self; echo $PPID > shim; hear; text hi; echo up > up; while :; do sleep 0.1; done`,
+			func(o *acp.Options) { o.CancelWithin, o.ExitWithin = time.Millisecond, time.Millisecond })
+		b := setup(t, s, with, brief, func(o *runner.Options) { o.AnswerWithin = time.Second })
+		up := b.fifo("up")
+		unkillable := func(r *runner.Runner) { r.Unkillable(func() bool { return true }) }
+		r := b.start(unkillable)
+		id := b.session("Do it", byFake)
+		awaitLine(t, up)
+		shim, err := strconv.Atoi(strings.TrimSpace(b.file("shim")))
+		must(t, err)
+		must(t, syscall.Kill(shim, syscall.SIGSTOP))
+		t.Cleanup(func() { _ = syscall.Kill(shim, syscall.SIGCONT) })
+		must(t, s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow))
+		b.untilKind(id, journal.KindSessionBlocked, 1)
+		r.Stop()
+		r = b.next(unkillable) // it tries again, and says it no second time
+		b.until(id, "it was tried again", func(v store.Session) bool { return v.State.Adopts() && v.Claim != nil })
+		b.until(id, "it was tried again in vain", func(store.Session) bool { return r.Rests() })
+		v, err := s.Session(t.Context(), b.owner, id)
+		must(t, err)
+		host, err := os.Hostname()
+		must(t, err)
+		says := storetest.Body[*journal.SessionBlocked](t, storetest.Events(t, s, id)).Detail
+		for _, part := range []string{"could not be confirmed", "may still be running on " + host + " as pid " + strings.TrimSpace(b.file("self")), "nothing is sent again", "You can end it on that host"} {
+			if !strings.Contains(says, part) {
+				t.Errorf("it says %q, and not %q", says, part)
+			}
+		}
+		if n := strings.Count(b.dump(id), string(journal.KindSessionBlocked)); n != 1 || v.State.Base != journal.StateStopping || v.State.Needs() != journal.NeedsBlocked || v.State.Unknowns() != 0 || !b.runs("self") {
+			t.Errorf("said %d times, %+v\n%s", n, v.State, b.dump(id))
+		}
+		r.Stop()
+		b.next() // and now it can be killed
+		v = b.untilState(id, journal.StateUncertain)
+		if v.State.Blocked != nil || b.runs("self") || storetest.CountKind(storetest.Events(t, s, id), journal.KindAgentEnded) != 1 {
+			t.Errorf("%+v\n%s", v.State, b.dump(id))
+		}
+		must(t, syscall.Kill(shim, syscall.SIGCONT)) // the end of the test waits for it
+	})
+}

@@ -106,6 +106,7 @@ func (p *Process) Kill(ctx context.Context) (Heard, bool) {
 	gone, err := p.t.r.killAgent(ctx, p.t.run.session, p.id.CallID)
 	if !gone {
 		p.t.r.log.Error("an agent's process can't be ended, and may still run", slog.String("session", p.t.run.session), slog.String("process", p.id.CallID), slog.Any("error", err))
+		p.saysItStays(ctx)
 		return Heard{}, false
 	}
 	return Heard{Ended: true, Err: shim.ErrLost}, true

@@ -12,6 +12,19 @@ func needsSignIn(s Session) bool {
 	return s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn
 }
 
+// staysUp reports whether the agent's process was to be ended, and may still run (LEA-12).
+func (s Session) staysUp() bool {
+	return s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockProcess
+}
+
+// OnceGone says when a session that waits goes on by itself.
+func (s Session) OnceGone() string {
+	if s.staysUp() {
+		return "Nothing is lost. It goes on by itself once that process has ended."
+	}
+	return "Nothing is lost. It goes on by itself once this is there again."
+}
+
 // storeKey is where a key for the session's agent is stored.
 func storeKey(s Session) string {
 	return "/settings/credentials?" + url.Values{"agent": {s.State.Agent}}.Encode() + "#store"
