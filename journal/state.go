@@ -310,7 +310,7 @@ func (s *State) Needs() Needs {
 		switch {
 		case len(s.Pending) > 0 && !s.Interrupt.AtOnce():
 			return NeedsDecision
-		case s.staysUp():
+		case s.blockedBy(BlockProcess), s.blockedBy(BlockShim):
 			return NeedsBlocked
 		}
 	case StateRunning: // something adopted hides what else waits

@@ -38,7 +38,7 @@ type Options struct {
 	Sweep         time.Duration
 	Grace         time.Duration // of a graceful stop; 0: 15 s
 	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
-	AnswerWithin  time.Duration // for the shim of an agent that is to be stopped, before its process is ended without it; 0: 10 s
+	AnswerWithin  time.Duration // for a shim, before it is said that it doesn't, and the process of an agent that is to be stopped is ended without it; 0: 10 s
 	Shims         *shim.Root    // of the same state folder
 	StopCommands  bool          // a graceful stop ends commands, instead of leaving them to their shims
 	AgentIdle     time.Duration // how long the process of an agent is kept that nobody needs; 0: 10 min

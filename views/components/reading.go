@@ -254,7 +254,7 @@ func (s Session) MissingAction() string {
 	if s.State.Blocked == nil {
 		return "See how it goes on"
 	}
-	if s.staysUp() {
+	if s.staysUp() || s.silent() {
 		return "See what is known"
 	}
 	return "See what is missing"
