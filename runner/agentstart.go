@@ -41,6 +41,8 @@ func (p *Process) attach(ctx context.Context, ends bool) error {
 			return nil
 		case errors.Is(err, shim.ErrLost):
 			return nil
+		case !late && errors.Is(context.Cause(ctx), ErrShutdown):
+			return t.left()
 		case !late:
 			return causeOr(ctx, fmt.Errorf("rejoin the agent's process: %w", err))
 		}
