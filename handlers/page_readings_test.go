@@ -122,3 +122,30 @@ func TestPages_MissingBesideWhatRuns(t *testing.T) {
 		}
 	})
 }
+
+// Of a stop that can't be confirmed the page says what is known and what can be done, and
+// the session is among those that need its owner.
+//
+// proves LEA-12 COO-4
+func TestPages_AProcessThatMayStillRun(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		r := w.run(t, w.alice)
+		r.MustSpooled(t, w.store, journal.EffectEffect)
+		if err := w.store.RequestInterrupt(t.Context(), w.alice.user.ID, r.Session, journal.InterruptNow); err != nil {
+			t.Fatal(err)
+		}
+		const says = "it may still be running on build-2 as pid 7"
+		storetest.MustAppend(t, w.store, r.Claim, "", &journal.SessionBlocked{Cause: journal.BlockProcess, Detail: "Since 12:00 " + says + ". You can end it on that host."})
+		b := w.tab(t, w.alice).open("/sessions/" + r.Session).page().wantState(journal.StateStopping)
+		if got := b.find("blocked"); !strings.Contains(got, "Waiting for the agent’s process to end") || !strings.Contains(got, says) || !strings.Contains(got, "once that process has ended") {
+			t.Errorf("the page says %q", got)
+		}
+		if got := b.doc.Find("#reading-execution").Text(); !strings.Contains(got, "may still be running") {
+			t.Errorf("how it stops is told as %q", got)
+		}
+		if got := b.doc.Find("title").Text(); !strings.HasPrefix(got, "A process to end: ") {
+			t.Errorf("the title is %q", got)
+		}
+		w.tab(t, w.alice).open("/needs-you").page().want(http.StatusOK, "1 thing to answer", says)
+	})
+}

@@ -31,6 +31,8 @@ const (
 	BlockWorkspace BlockCause = "workspace" // no worker reaches the workspace (WSP-1)
 	BlockDisk      BlockCause = "disk"      // there is no room for what an agent is told and says
 	BlockSignIn    BlockCause = "sign_in"   // the agent needs a sign-in, which nobody here can see done
+	BlockProcess   BlockCause = "process"   // the agent's process was to be ended, and may still run (LEA-12); its end lifts it
+	BlockShim      BlockCause = "shim"      // what keeps a command that has outlived its server doesn't answer; an answer lifts it, or the command's end
 )
 
 // Lifted reports whether a person's *continue* lifts the block: nobody else can tell, or

@@ -307,8 +307,11 @@ func (s *State) Needs() Needs {
 	case StateReady:
 		return NeedsReview
 	case StateStopping: // at the next safe point: until then what is asked can be answered
-		if len(s.Pending) > 0 && !s.Interrupt.AtOnce() {
+		switch {
+		case len(s.Pending) > 0 && !s.Interrupt.AtOnce():
 			return NeedsDecision
+		case s.blockedBy(BlockProcess), s.blockedBy(BlockShim):
+			return NeedsBlocked
 		}
 	case StateRunning: // something adopted hides what else waits
 		switch {

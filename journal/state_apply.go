@@ -163,11 +163,13 @@ func (s *State) applyWork(body Body) {
 		s.setCall(b.CallID, CallIsDispatched)
 	case *CallSettled:
 		s.setCall(b.CallID, b.State)
+		s.lift(BlockShim)
 		if b.State == CallSucceeded || b.State == CallFailed {
 			s.Recoveries = 0
 		}
 	case *CallUnknown:
 		s.setCall(b.CallID, CallIsUnknown)
+		s.lift(BlockShim)
 		s.UnknownCalls = append(slices.Clone(s.UnknownCalls), b.CallID)
 	case *CallResolved:
 		s.UnknownCalls = drop(s.UnknownCalls, b.CallID)
@@ -277,8 +279,19 @@ const mostLost = 10
 func (s *State) endProcess(id string) {
 	if s.Process != nil && s.Process.ID == id {
 		s.Process = nil
+		s.lift(BlockProcess)
 	}
 	s.Lost = slices.DeleteFunc(slices.Clone(s.Lost), func(l AgentLost) bool { return l.ProcessID == id })
+}
+
+// blockedBy reports whether that is what blocks the session.
+func (s *State) blockedBy(cause BlockCause) bool { return s.Blocked != nil && s.Blocked.Cause == cause }
+
+// lift ends a block by a cause that is gone.
+func (s *State) lift(cause BlockCause) {
+	if s.blockedBy(cause) {
+		s.Blocked = nil
+	}
 }
 
 // LostWith gives the process that an attempt was lost with; nil: it is known not to run.
@@ -346,6 +359,8 @@ func (s *State) adopt(at int64, b *CallAdopted) {
 	c := &s.Calls[i]
 	if *c = (OpenCall{ID: c.ID, Effect: c.Effect, State: c.State, Attempt: c.Attempt}); b.StateFolderID != "" {
 		c.Adopted, c.Since, c.AdoptedAt = b.StateFolderID, b.Since, at
+	} else {
+		s.lift(BlockShim) // nobody asks it any more
 	}
 }
 

@@ -25,9 +25,9 @@ import (
 func brief(o *runner.Options) { o.Grace = time.Millisecond }
 
 // next starts another worker on the same state folder.
-func (b *bench) next() *runner.Runner {
+func (b *bench) next(with ...func(*runner.Runner)) *runner.Runner {
 	b.opts.WorkerID = "wrk_" + rand.Text()
-	return b.start()
+	return b.start(with...)
 }
 
 // left has a worker stop while a command runs that waits at the pipe gate, and
@@ -414,4 +414,52 @@ func TestRunner_StopWaitsForNoFrozenShim(t *testing.T) {
 		open(t, filepath.Join(b.dir, "gate")) // or it ends as it was told meanwhile
 		b.untilShimsEnd()
 	})
+}
+
+// A command whose shim doesn't answer after a restart is asked for again and again. The
+// session says so meanwhile, once, and nothing is concluded, until the shim answers or is
+// gone.
+//
+// proves REC-10 CAL-5 CAL-7
+func TestRunner_AFrozenShimAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, killed := range map[string]bool{"goes on": false, "is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				b := setup(t, s, brief, func(o *runner.Options) { o.AnswerWithin = 50 * time.Millisecond })
+				id := b.left("echo $PPID > pid; WAIT; echo done")
+				shimPID, err := strconv.Atoi(strings.TrimSpace(b.file("pid")))
+				must(t, err)
+				must(t, syscall.Kill(shimPID, syscall.SIGSTOP))
+				t.Cleanup(func() { _ = syscall.Kill(shimPID, syscall.SIGCONT) })
+				r := b.next()
+				evs := b.untilKind(id, journal.KindSessionBlocked, 1)
+				if says := storetest.Body[*journal.SessionBlocked](t, evs).Detail; !strings.Contains(says, "doesn't answer") || !strings.Contains(says, "Nothing is concluded") || !strings.Contains(says, "as pid ") {
+					t.Errorf("it says %q", says)
+				}
+				r.Stop()
+				r = b.next() // it finds it said
+				v := b.until(id, "it is followed again", func(v store.Session) bool {
+					return v.Claim != nil && storetest.CountKind(storetest.Events(t, s, id), journal.KindStepRecovered) == 2
+				})
+				if v.State.Base != journal.StateRunning || v.State.Needs() != journal.NeedsBlocked || v.State.Unknowns() != 0 {
+					t.Errorf("%+v", v.State)
+				}
+				if killed {
+					must(t, syscall.Kill(shimPID, syscall.SIGKILL))
+					v = b.untilState(id, journal.StateUncertain)
+				} else {
+					must(t, syscall.Kill(shimPID, syscall.SIGCONT))
+					b.untilKind(id, journal.KindSessionUnblocked, 1)
+					open(t, filepath.Join(b.dir, "gate"))
+					v = b.untilState(id, journal.StateReady)
+				}
+				if n := storetest.CountKind(storetest.Events(t, s, id), journal.KindSessionBlocked); n != 1 || v.State.Blocked != nil {
+					t.Errorf("said %d times, %+v\n%s", n, v.State.Blocked, b.dump(id))
+				}
+				r.Stop()
+			})
+		})
+	}
 }

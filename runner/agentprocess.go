@@ -53,6 +53,7 @@ type Process struct {
 
 	heard chan Heard
 	shut  chan int64
+	mute  mute
 	stop  context.CancelCauseFunc
 	wg    sync.WaitGroup
 }
@@ -105,6 +106,7 @@ func (p *Process) Kill(ctx context.Context) (Heard, bool) {
 	gone, err := p.t.r.killAgent(ctx, p.t.run.session, p.id.CallID)
 	if !gone {
 		p.t.r.log.Error("an agent's process can't be ended, and may still run", slog.String("session", p.t.run.session), slog.String("process", p.id.CallID), slog.Any("error", err))
+		p.saysItStays(ctx)
 		return Heard{}, false
 	}
 	return Heard{Ended: true, Err: shim.ErrLost}, true
@@ -144,12 +146,16 @@ func (p *Process) Heard() <-chan Heard { return p.heard }
 // follow reads the spool on, in a goroutine that close waits for.
 func (p *Process) follow() {
 	p.heard, p.shut = make(chan Heard), make(chan int64, 1)
+	p.mute.begin(p.readTo)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(p.t.run.ctx))
 	p.stop = stop
 	from := p.readTo // which goes on while it is read
 	p.t.r.spawn(&p.wg, "hear "+p.id.CallID, func() { p.hear(ctx, from) })
 	if p.child == nil || p.muted {
 		return
+	}
+	if at, muted := p.child.Muted(); muted {
+		p.mute.at.Store(at)
 	}
 	p.t.r.spawn(&p.wg, "stdin of "+p.id.CallID, func() {
 		n, err := p.child.Shut(ctx)
@@ -160,6 +166,7 @@ func (p *Process) follow() {
 			p.t.r.log.Warn("watch the stdin of an agent", slog.String("process", p.id.CallID), slog.Any("error", err))
 		}
 	})
+	p.t.r.spawn(&p.wg, "stdout of "+p.id.CallID, func() { p.watchStdout(ctx) })
 }
 
 func (p *Process) hear(ctx context.Context, at int64) {
@@ -186,6 +193,7 @@ func (p *Process) hear(ctx context.Context, at int64) {
 				return err
 			}
 			at = next
+			p.mute.reads(at)
 			if p.child != nil && at-said >= trimEvery {
 				said = at
 				if err := p.child.Read(ctx, at); err != nil {

@@ -139,7 +139,7 @@ func (r *Runner) killAgent(ctx context.Context, sessionID, processID string) (go
 		return false, err
 	}
 	p.Host = r.unmasked(ctx, sessionID, p.Host)
-	_, err = tool.KillCall(ctx, processID, processName(processID).N, tool.Process(*p), r.o.RecoverGrace)
+	_, err = r.kill(ctx, processID, processName(processID).N, tool.Process(*p), r.o.RecoverGrace)
 	switch {
 	case errors.Is(err, tool.ErrOtherBoot): // the lock of the state folder proves that it was here (LEA-11)
 		return p.Host == r.host, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"holdfast/journal"
 	"holdfast/runner/shim"
@@ -29,28 +28,21 @@ func (t *Turn) Process(ctx context.Context, spec ProcessSpec, first [][]byte) (*
 	return t.startProcess(ctx, spec, first)
 }
 
-// answerWithin is how long a shim may take to answer, as a stop elsewhere has it.
-const answerWithin = 10 * time.Second
-
-// errNoAnswer says that a shim hasn't answered in time.
-var errNoAnswer = errors.New("its shim doesn't answer")
-
 // attach joins the process. One whose shim doesn't answer, since somebody has stopped
 // that, is waited for, unless it is to be ended, or a person stops its turn: then it is ended
 // without its shim, and what it has written is read (LEA-12).
 func (p *Process) attach(ctx context.Context, ends bool) error {
 	t, warned := p.t, false
 	for {
-		within, cancel := context.WithTimeoutCause(ctx, t.r.o.AnswerWithin, errNoAnswer)
-		child, err := t.r.o.Shims.Attach(within, p.id)
-		late := within.Err() != nil && ctx.Err() == nil
-		cancel()
+		child, late, err := t.r.attach(ctx, p.id)
 		switch {
 		case err == nil:
 			p.child = child
 			return nil
 		case errors.Is(err, shim.ErrLost):
 			return nil
+		case !late && errors.Is(context.Cause(ctx), ErrShutdown):
+			return t.left()
 		case !late:
 			return causeOr(ctx, fmt.Errorf("rejoin the agent's process: %w", err))
 		}

@@ -206,6 +206,15 @@ func (t *Turn) Detached(cause error) error {
 	return nil
 }
 
+// left is what a run ends with whose process can't be reached just now, as the server stops:
+// what is in flight may go on, so it is as if the server had been killed (COO-6).
+func (t *Turn) left() error {
+	if len(t.fold.State.Attempts) > 0 {
+		return errDetached
+	}
+	return errDraining
+}
+
 // Stays is what an agent returns whose process can't be ended, and may still run: nothing
 // is concluded of it, and whoever claims next tries again (LEA-12).
 func (t *Turn) Stays() error { return errDetached }

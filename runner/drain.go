@@ -219,6 +219,8 @@ func (t *Turn) conclude(ctx context.Context, result Result, err error) (released
 	switch {
 	case errors.Is(err, ErrInterrupted):
 		end.End = t.fold.State.Stopped()
+	case errors.Is(err, ErrShutdown) && len(t.fold.State.Attempts) > 0: // nobody has seen that its agent has ended
+		return false, errDetached
 	case errors.Is(err, ErrShutdown):
 		end.End = journal.TurnEnded{Outcome: journal.Interrupted, Reason: "the server was stopped"}
 		end.Release = true

@@ -292,14 +292,16 @@ func (t *Turn) rejoin(ctx context.Context, callID string) error {
 	}
 	x := t.newExecution(t.run.ctx, id)
 	defer x.cancel(nil)
-	child, err := t.r.o.Shims.Attach(t.run.ctx, id) // also to one that has ended since
+	child, err := t.attach(ctx, c) // also to one that has ended since
+	if child != nil {
+		defer t.r.closeChild(child)
+	}
 	if errors.Is(context.Cause(t.run.ctx), ErrShutdown) {
 		return errDetached
 	}
 	if err != nil {
 		return err
 	}
-	defer t.r.closeChild(child)
 	return x.attend(child, from)
 }
 

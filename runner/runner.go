@@ -14,6 +14,7 @@ import (
 
 	"holdfast/journal"
 	"holdfast/runner/shim"
+	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/vault"
 )
@@ -37,7 +38,7 @@ type Options struct {
 	Sweep         time.Duration
 	Grace         time.Duration // of a graceful stop; 0: 15 s
 	RecoverGrace  time.Duration // TERM to KILL for what a lost execution left; 0: 2 s
-	AnswerWithin  time.Duration // for the shim of an agent that is to be stopped, before its process is ended without it; 0: 10 s
+	AnswerWithin  time.Duration // for a shim, before it is said that it doesn't, and the process of an agent that is to be stopped is ended without it; 0: 10 s
 	Shims         *shim.Root    // of the same state folder
 	StopCommands  bool          // a graceful stop ends commands, instead of leaving them to their shims
 	AgentIdle     time.Duration // how long the process of an agent is kept that nobody needs; 0: 10 min
@@ -57,6 +58,7 @@ type Runner struct {
 	agents map[string]Agent
 	host   string
 	room   func(bytes int64) bool // whether the disk of the shims has so much left, or nobody can tell
+	kill   func(ctx context.Context, callID string, n int, p tool.Process, grace time.Duration) (int, error)
 
 	mu       sync.Mutex
 	runs     map[string]*run // by session: one drain each (COO-1)
@@ -99,7 +101,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
 	r := &Runner{
-		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, room: o.Shims.HasRoom,
+		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, room: o.Shims.HasRoom, kill: tool.KillCall,
 		runs: map[string]*run{}, queued: map[string]bool{}, failed: map[string]bool{}, pauses: map[string]pause{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {

@@ -166,14 +166,20 @@ func (a *Agent) begin(ctx, heeding context.Context, s *session, rests bool, agai
 		within = a.o.CalmWithin
 	}
 	err = s.catchUp(heeding, within)
-	restless := rests && s.resumes() && errors.Is(err, errRestless)
-	if restless {
-		if err := s.end(heeding, reasonRestless); err != nil {
+	unfit := ""
+	switch {
+	case rests && s.resumes() && errors.Is(err, errRestless):
+		unfit = reasonRestless
+	case rests && errors.Is(err, errMute):
+		unfit = reasonMute
+	}
+	if unfit != "" {
+		if err := s.end(heeding, unfit); err != nil {
 			result, err = s.stays()
 			return true, result, err
 		}
 	}
-	if restless || rests && errors.Is(err, errEnded) { // it is gone since nobody needed it: another goes on
+	if unfit != "" || rests && errors.Is(err, errEnded) { // it is gone since nobody needed it: another goes on
 		if err := s.rest(ctx, nil); err != nil && !s.deaf {
 			return true, runner.Result{}, err
 		}

@@ -40,18 +40,26 @@ func (s *session) catchUp(ctx context.Context, within time.Duration) error {
 				return err
 			}
 		case <-time.After(quiet):
-			if err := s.restAll(ctx); err != nil {
+			if err := s.settleDown(ctx); err != nil || !s.conn.p.IsMute() {
 				return err
 			}
-			s.complete()
-			if len(s.drafts) == 0 && !s.offers.pending() {
-				return nil
-			}
-			return s.unfit(ctx, nil, s.flush(ctx, nil))
+			return errMute
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// settleDown makes facts of all that is heard.
+func (s *session) settleDown(ctx context.Context) error {
+	if err := s.restAll(ctx); err != nil {
+		return err
+	}
+	s.complete()
+	if len(s.drafts) == 0 && !s.offers.pending() {
+		return nil
+	}
+	return s.unfit(ctx, nil, s.flush(ctx, nil))
 }
 
 // until waits for the answer to the prompt until a time.

@@ -38,6 +38,12 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 // errShut says that the agent has closed its stdin although there was something to tell it.
 var errShut = errors.New("the agent has closed its standard input")
 
+// errMute says that the agent has closed its stdout although it lives.
+var errMute = errors.New("the agent has closed its standard output")
+
+// reasonMute is why a process is ended that nobody hears any more.
+const reasonMute = "it has closed its standard output, so that nobody can hear any more what it does"
+
 // broken ends a process with which nothing can be done any more. What went wrong
 // with the journal itself is the drain's.
 func (s *session) broken(ctx context.Context, err error) (runner.Result, error) {
@@ -67,6 +73,8 @@ func (s *session) broken(ctx context.Context, err error) (runner.Result, error) 
 		reason = err.Error()
 	case errors.Is(err, errShut):
 		reason = "it has closed its standard input, so that it can't be told anything any more"
+	case errors.Is(err, errMute):
+		reason = reasonMute
 	case errors.Is(err, errSilent):
 		reason = "it sent something that can't be read, which may have been its answer, and then said nothing more"
 	case errors.Is(err, errTooMuch):
@@ -126,6 +134,8 @@ func (s *session) cancel(ctx context.Context, cause error) (runner.Result, error
 		reason = "it was stopped"
 	case s.deaf:
 		reason = "what it said can't be recorded"
+	case errors.Is(err, errMute):
+		reason = reasonMute
 	case !errors.Is(err, errEnded) && !errors.Is(err, errLate) && !errors.Is(err, wire.ErrLineTooLong) && !errors.Is(err, errCantAnswer):
 		return runner.Result{}, err
 	}
@@ -241,7 +251,7 @@ func (s *session) kill(ctx context.Context, reason string) {
 // when ctx ends goes on.
 func (s *session) retire(ctx context.Context, reason string) error {
 	by := time.Now().Add(s.a.o.ExitWithin)
-	if err := s.catchUp(ctx, s.a.o.ExitWithin/2); err != nil && !errors.Is(err, errEnded) && !errors.Is(err, errRestless) && !s.deaf {
+	if err := s.catchUp(ctx, s.a.o.ExitWithin/2); err != nil && !errors.Is(err, errEnded) && !errors.Is(err, errRestless) && !errors.Is(err, errMute) && !s.deaf {
 		return err
 	}
 	if err := s.endIn(ctx, time.Until(by), reason); err != nil {

@@ -73,13 +73,26 @@ func (s *session) hear(ctx context.Context) ([]wire.Line, error) {
 			return nil, errEnded
 		}
 		return s.conn.take(h)
+	case <-s.mute():
+		return nil, errMute
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
+// mute tells that the agent has closed its stdout. One that is being ended may.
+func (s *session) mute() <-chan struct{} {
+	if s.ending {
+		return nil
+	}
+	return s.conn.p.Mute()
+}
+
 // prompt sends what the agent hasn't been told, as an attempt (ATT-1).
 func (s *session) prompt(ctx context.Context) error {
+	if s.conn.p.IsMute() { // nobody would hear what it does
+		return errMute
+	}
 	if err := s.t.Begin(ctx, journal.Step{Key: fmt.Sprint(s.conn.next())}); err != nil {
 		return err
 	}
@@ -259,6 +272,8 @@ func (s *session) follow(ctx context.Context) (runner.Result, error) {
 		case n := <-s.conn.p.Shut():
 			s.conn.p.Miss(n)
 			return runner.Result{}, errShut
+		case <-s.mute():
+			return runner.Result{}, errMute
 		case <-s.silence():
 			return runner.Result{}, errSilent
 		case <-s.unlessBusy():

@@ -29,6 +29,7 @@ type Child struct {
 	lines *bufio.Reader
 	shim  *os.Process
 	conn  net.Conn // counts as attached; nil if it was prepared, or had ended
+	mute  *int64   // see Muted
 }
 
 // ID names the child.
@@ -56,7 +57,7 @@ func (r *Root) Attach(ctx context.Context, id ID) (*Child, error) {
 	for wait := (backoff{}); ; {
 		conn, got, err := r.ask(ctx, id, request{Op: opAttach}, nil)
 		if err == nil && got.Process != nil {
-			return &Child{r: r, id: id, base: context.WithoutCancel(ctx), process: *got.Process, conn: conn}, nil
+			return &Child{r: r, id: id, base: context.WithoutCancel(ctx), process: *got.Process, conn: conn, mute: got.Mute}, nil
 		}
 		if conn != nil {
 			_ = conn.Close()

@@ -65,6 +65,8 @@
 //     in order, its reason is "terminated". HUP, INT and QUIT it bears.
 //   - Nobody reads what is printed: up to Spec.MaxUnread it is spooled, then it waits in its
 //     pipe, and the command with it. End goes on.
+//   - A command closes its stdout and lives on: that is its own affair. Whoever follows an
+//     agent, of which nobody hears any more then, asks for it (Child.Mute).
 //   - A client that doesn't read, or leaves in the middle, holds up only itself. A
 //     command that doesn't read its stdin holds up nothing.
 //

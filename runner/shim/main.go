@@ -51,7 +51,7 @@ func inherit() (*process, error) {
 	}
 	p := &process{
 		line: line, clients: 1, // who holds the line's other end
-		followers: map[chan struct{}]bool{},
+		followers: map[chan struct{}]bool{}, muted: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p, tool.BecomeSubreaper()

@@ -37,6 +37,8 @@ type process struct {
 	clients   int   // connections, and the server that it was born of
 	orphan    *time.Timer
 	followers map[chan struct{}]bool
+	mute      *int64        // of the spool; set before muted is closed
+	muted     chan struct{} // closed when the command lives on without its stdout
 	read      int64         // of the spool, as servers say
 	more      chan struct{} // closed when that grows; nil: nobody waits for it
 }
@@ -166,6 +168,7 @@ func (p *process) run() Exit {
 	p.mu.Unlock()
 	done := make(chan tool.Result, 1)
 	go func() { done <- p.cmd.Run(p.ctx) }()
+	go p.watchStdout()
 	if p.stdin != nil {
 		go p.stdin.forward()
 	}

@@ -44,6 +44,7 @@ type answer struct {
 	Gone    bool          `json:"gone,omitempty"`
 	Status  *Status       `json:"status,omitempty"`
 	Shut    int64         `json:"shut,omitempty"` // to opShut: the first frame that the command didn't take whole
+	Mute    *int64        `json:"mute,omitempty"` // to opMute and opAttach: of the spool, behind all that the command wrote on its stdout before it closed that
 }
 
 // wireSpec is a Spec in which nothing has to be text: a variable of the
@@ -108,6 +109,7 @@ const (
 	opStrays = "strays"
 	opRead   = "read" // the spool was, up to N
 	opShut   = "shut" // answered when the command is found to have closed its stdin
+	opMute   = "mute" // answered when the command lives on without its stdout
 )
 
 // request is a client's line.

@@ -51,7 +51,7 @@ func (p *process) receive(conn *net.UnixConn) {
 	switch req.Op {
 	case opAttach:
 		facts := p.cmd.Process()
-		reply(conn, answer{Process: &facts})
+		reply(conn, answer{Process: &facts, Mute: p.mutedAt()})
 		_ = conn.SetDeadline(time.Time{})
 		_, _ = io.Copy(io.Discard, in) // until it leaves
 	case opFollow:
@@ -73,6 +73,8 @@ func (p *process) receive(conn *net.UnixConn) {
 		_, _ = io.Copy(io.Discard, in)
 	case opShut:
 		p.tellShut(conn)
+	case opMute:
+		p.tellWhen(conn, p.muted, func() answer { return answer{Mute: p.mutedAt()} })
 	default:
 		reply(conn, answer{Error: fmt.Sprintf("this shim doesn't know the request %q", req.Op)})
 	}
@@ -144,6 +146,11 @@ func (p *process) tellShut(conn net.Conn) {
 		reply(conn, answer{Error: errNoStdin.Error()})
 		return
 	}
+	p.tellWhen(conn, p.stdin.shut, func() answer { return answer{Shut: p.stdin.shutAt.Load()} })
+}
+
+// tellWhen answers when something is closed, unless the client leaves before.
+func (p *process) tellWhen(conn net.Conn, closed <-chan struct{}, what func() answer) {
 	_ = conn.SetDeadline(time.Time{})
 	left := make(chan struct{})
 	go func() {
@@ -151,9 +158,9 @@ func (p *process) tellShut(conn net.Conn) {
 		_, _ = io.Copy(io.Discard, conn)
 	}()
 	select {
-	case <-p.stdin.shut:
+	case <-closed:
 		_ = conn.SetWriteDeadline(time.Now().Add(requestPatience))
-		reply(conn, answer{Shut: p.stdin.shutAt.Load()})
+		reply(conn, what())
 	case <-left:
 	}
 	_ = conn.Close()

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"holdfast/runner/tool"
 )
 
 func mustWrite(t *testing.T, c *Child, n int64, data string) {
@@ -212,5 +215,47 @@ func TestShut_TellsTheFirstFrameThatWasNotTaken(t *testing.T) {
 	leave()
 	if n, err := mustAttach(t, r, c.ID()).Shut(gone); n != 0 || err == nil {
 		t.Errorf("whoever left learnt %d, %v", n, err)
+	}
+}
+
+// A command that lives on without its stdout is told of, to who asks before and after, with
+// the place behind all that it wrote there. One that only ends isn't, nor one that has left
+// its stdout to another.
+//
+// proves COO-7 CAL-7
+func TestMute_TellsOfWhatLivesWithoutItsStdout(t *testing.T) {
+	t.Parallel()
+	r := mustRoot(t)
+	c := mustStart(t, r, specOf(t, "echo last; exec 1>&-; while :; do echo on >&2; sleep 0.1; done"))
+	if at, muted := c.Muted(); muted {
+		t.Errorf("it was told at once: %d", at)
+	}
+	before, muted, err := c.Mute(t.Context())
+	if err != nil || !muted || before == 0 {
+		t.Fatalf("told %d, %v, %v", before, muted, err)
+	}
+	spool, err := openSpool(r.path(c.ID(), spoolName), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spool.close()
+	pieces, _, err := spool.next() // of two streams, in whatever order they came
+	if err != nil || !slices.ContainsFunc(pieces, func(p tool.Piece) bool { return p.Stream == "stdout" && p.Text == "last\n" }) {
+		t.Errorf("it has spooled %+v, %v", pieces, err)
+	}
+	later := mustAttach(t, r, c.ID())
+	if at, muted := later.Muted(); !muted || at != before {
+		t.Errorf("who came later was told %d, %v", at, muted)
+	}
+	if at, muted, err := later.Mute(t.Context()); err != nil || !muted || at != before {
+		t.Errorf("who asked later was told %d, %v, %v", at, muted, err)
+	}
+	if _, muted, err := mustStart(t, r, specOf2(t, "echo last; exec 1>&-")).Mute(t.Context()); muted || err != nil {
+		t.Errorf("of one that has ended: %v, %v", muted, err)
+	}
+	held := specOf2(t, "sleep 5 & exec 1>&-; wait; exit 0")
+	held.N = 3
+	if _, muted, err := mustStart(t, r, held).Mute(t.Context()); muted || err != nil {
+		t.Errorf("of one whose stdout another has: %v, %v", muted, err)
 	}
 }

@@ -33,6 +33,7 @@ type Command struct {
 	used    atomic.Bool
 	opened  chan struct{} // the gate is open
 	printed atomic.Int64  // masked bytes so far
+	mute    chan struct{} // see Mute
 
 	ended   chan struct{} // the child has ended; on Linux it is still a zombie
 	killed  bool          // by a signal; read after ended
@@ -53,7 +54,7 @@ func Prepare(spec Spec) (*Command, error) {
 		return nil, fmt.Errorf("prepare command: %w", err)
 	}
 	c := &Command{
-		spec: spec, cmd: cmd, opened: make(chan struct{}),
+		spec: spec, cmd: cmd, opened: make(chan struct{}), mute: make(chan struct{}),
 		ended: make(chan struct{}), release: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := c.launch(); err != nil {
@@ -153,6 +154,13 @@ func (c *Command) Opened() <-chan struct{} { return c.opened }
 // never waits.
 func (c *Command) OutputBytes() int64 { return c.printed.Load() }
 
+// Mute returns a channel that is closed when nothing of the command has its stdout any
+// more, and all that came there is delivered, but for what the bound keeps until the end.
+func (c *Command) Mute() <-chan struct{} { return c.mute }
+
+// Ended returns a channel that is closed when the interpreter has ended.
+func (c *Command) Ended() <-chan struct{} { return c.ended }
+
 // Abandon ends the launcher at its closed gate: nothing of the script has run
 // or will. After Run it does nothing, so it may be deferred.
 func (c *Command) Abandon() {
@@ -189,7 +197,7 @@ func (c *Command) Run(ctx context.Context) Result {
 		return c.result(interrupted(ctx))
 	}
 	out := newOutput(c.spec, c.stdout, c.stderr)
-	out.printed = &c.printed
+	out.printed, out.mute = &c.printed, c.mute
 	out.start()
 	h := newHunt(c.spec.CallID, c.spec.N, c.process)
 	h.held, h.alone = true, c.spec.Alone

@@ -41,6 +41,7 @@ type output struct {
 	printed *atomic.Int64 // offset, for who mustn't wait for mu; may be nil
 	failed  chan struct{} // closed with the first error
 	waiting chan struct{} // pending was empty and isn't any more
+	mute    chan struct{} // closed when nothing has stdout any more, and all of it is delivered
 	stop    chan struct{}
 	pipes   []*os.File
 	readers sync.WaitGroup
@@ -73,6 +74,7 @@ func newOutput(spec Spec, stdout, stderr *os.File) *output {
 		json:    spec.JSON,
 		failed:  make(chan struct{}),
 		waiting: make(chan struct{}, 1),
+		mute:    make(chan struct{}),
 		stop:    make(chan struct{}),
 		pipes:   []*os.File{stdout, stderr},
 		live:    bound - bound/tailShare,
@@ -126,10 +128,20 @@ func (o *output) read(pipe *os.File, stream string) {
 			woken, err = true, pipe.SetReadDeadline(time.Time{})
 		}
 		if err != nil {
-			break
+			if o.add(stream, filter.Flush()) && stream == "stdout" && errors.Is(err, io.EOF) {
+				o.mutes()
+			}
+			return
 		}
 	}
 	o.add(stream, filter.Flush())
+}
+
+// mutes delivers what is there, and tells that nothing will come on stdout any more.
+func (o *output) mutes() {
+	o.mu.Lock()
+	o.guardedFlush()
+	close(o.mute)
 }
 
 // readNow reads without waiting; EAGAIN if there is nothing.

@@ -33,7 +33,7 @@ func (s Session) opening() Phrase {
 }
 
 // followed reports whether a worker is at the session, as far as is known.
-func (s Session) followed() bool { return s.Claim != nil && !s.Claim.Unconfirmed(s.Now) }
+func (s Session) followed() bool { return s.Claim != nil && !s.Claim.Unconfirmed(s.Now) && !s.silent() }
 
 // adopted says of what outlived its server since when it runs, and whether it is followed again (REC-10).
 func (s Session) adopted() Phrase {

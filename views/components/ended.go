@@ -71,6 +71,10 @@ func blockedWords(b *journal.BlockInfo) string {
 		return "Waiting for room on the disk"
 	case journal.BlockSignIn:
 		return "Waiting for the agent to be signed in"
+	case journal.BlockProcess:
+		return "Waiting for the agent’s process to end"
+	case journal.BlockShim:
+		return "Waiting for an answer about a command"
 	}
 	return "Waiting for " + Line(string(b.Cause), 40)
 }

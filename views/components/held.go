@@ -12,6 +12,28 @@ func needsSignIn(s Session) bool {
 	return s.State.Blocked != nil && s.State.Blocked.Cause == journal.BlockSignIn
 }
 
+// blockedBy reports whether that is what the session waits for.
+func (s Session) blockedBy(cause journal.BlockCause) bool {
+	return s.State.Blocked != nil && s.State.Blocked.Cause == cause
+}
+
+// staysUp reports whether the agent's process was to be ended, and may still run (LEA-12).
+func (s Session) staysUp() bool { return s.blockedBy(journal.BlockProcess) }
+
+// silent reports whether what keeps a command doesn't answer (REC-10).
+func (s Session) silent() bool { return s.blockedBy(journal.BlockShim) }
+
+// OnceGone says when a session that waits goes on by itself.
+func (s Session) OnceGone() string {
+	switch {
+	case s.staysUp():
+		return "Nothing is lost. It goes on by itself once that process has ended."
+	case s.silent():
+		return "Nothing is lost. It goes on by itself once there is an answer."
+	}
+	return "Nothing is lost. It goes on by itself once this is there again."
+}
+
 // storeKey is where a key for the session's agent is stored.
 func storeKey(s Session) string {
 	return "/settings/credentials?" + url.Values{"agent": {s.State.Agent}}.Encode() + "#store"

@@ -23,6 +23,9 @@ func (s Session) NeedsYou() Reading {
 	case journal.NeedsBlocked:
 		r.Words, r.Icon, r.Tone, r.Href = "Something is missing", "ask", ToneAsk, "#needs"
 		r.Detail = Say("Since ", At(s.State.BaseSince), ". Nothing is lost.")
+		if s.staysUp() {
+			r.Words, r.Detail = "A process to end", Say("It could not be ended. Nothing is lost.")
+		}
 	case journal.NeedsReview:
 		r.Words, r.Icon, r.Tone, r.Href = "Ready for review", "rev", ToneRev, "#latest"
 		r.Detail = Say("Read what was done, then go on or archive it.")
@@ -79,6 +82,9 @@ func (s Session) TitlePrefix() string {
 	case journal.NeedsBlocked:
 		if s.unfinished() {
 			return "To continue: "
+		}
+		if s.staysUp() {
+			return "A process to end: "
 		}
 		return "Something is missing: "
 	case journal.NeedsReview:

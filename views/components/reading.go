@@ -189,6 +189,9 @@ func (s Session) stoppingDetail() Phrase {
 
 func (s Session) howItStops() Phrase {
 	i, ends := s.State.Interrupt, "Ends at the next safe point"
+	if i != nil && s.staysUp() {
+		return Say("Asked ", At(i.At), ". The agent’s process may still be running. ", Link(s.Path()+"#needs", "What is known of it"), ".")
+	}
 	if s.AnswersWhole() {
 		ends = "Ends when the agent has answered or asks you"
 	}
@@ -250,6 +253,9 @@ func (s Session) MissingDetail() string {
 func (s Session) MissingAction() string {
 	if s.State.Blocked == nil {
 		return "See how it goes on"
+	}
+	if s.staysUp() || s.silent() {
+		return "See what is known"
 	}
 	return "See what is missing"
 }

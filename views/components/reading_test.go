@@ -84,7 +84,7 @@ func allowedPair(s journal.ExecutionState, n journal.Needs) bool {
 	case journal.StateRunning:
 		return n == journal.NeedsNone || n == journal.NeedsDecision || n == journal.NeedsBlocked // beside what outlived its server
 	case journal.StateStopping:
-		return n == journal.NeedsNone || n == journal.NeedsDecision // beside what runs, until that is at a safe point
+		return n == journal.NeedsNone || n == journal.NeedsDecision || n == journal.NeedsBlocked // beside what runs, until that is at a safe point, or is known to have ended
 	default:
 		return n == journal.NeedsNone
 	}

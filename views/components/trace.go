@@ -161,7 +161,7 @@ func (tr *tracer) apply(at int64, body journal.Body) {
 	case *journal.TurnEnded:
 		tr.open, tr.ended = false, at
 	case *journal.SessionBlocked:
-		tr.blocked = true
+		tr.blocked = b.Cause != journal.BlockProcess && b.Cause != journal.BlockShim // of which something runs, maybe
 	case *journal.SessionUnblocked, *journal.ContinuationRequested:
 		tr.blocked = false
 	case *journal.PermissionAsked:
