@@ -292,8 +292,11 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	if b.N != c.N+1 {
 		return Errorf(Conflict, "The call has been dispatched %d times; %d can't be next.", c.N, b.N).Typed("call-state")
 	}
-	allowed, anew := b.AllowedBy, c.AttemptID == "" // an agent's goes on with what it has put out
-	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
+	allowed, at, anew := b.AllowedBy, ev.Time, c.AttemptID == "" // an agent's goes on with what it has put out
+	if b.Since > 0 && b.Since < at {
+		at = b.Since
+	}
+	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, at
 	c.AdoptedAt, c.AdoptedBy = 0, ""
 	if anew {
 		c.OutputBytes, c.DroppedBytes = 0, 0

@@ -37,6 +37,9 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		return Entry{Piece: true}, true
 	case *journal.CallDispatched:
 		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
+		if b.Since > 0 {
+			e.Note = Say(e.Note, ", at ", AtSecond(b.Since))
+		}
 		if b.AllowedBy.Unseen {
 			e.Title = Say("May have begun: ", name)
 		}
