@@ -72,6 +72,21 @@ const (
 	CannotTell   Verdict = "cannot_tell"
 )
 
+// Words say what was found, to people and to agents alike.
+func (v Verdict) Words() string {
+	switch v {
+	case Happened:
+		return "it happened"
+	case DidNotHappen:
+		return "it did not happen"
+	case InPart:
+		return "it happened in part"
+	case CannotTell:
+		return "nobody can tell"
+	}
+	return Quote(string(v), 40)
+}
+
 // Then says what follows a resolution.
 type Then string
 
@@ -327,7 +342,7 @@ func (c *Call) settle(ev *Event, b *CallSettled) {
 
 func (c *Call) resolve(ev *Event, b *CallResolved) error {
 	if c.Resolution != nil {
-		return Errorf(Conflict, "This outcome was already reconciled as %s. Your answer was not recorded.", c.Resolution.Outcome).
+		return Errorf(Conflict, "This outcome was already reconciled: %s. Your answer was not recorded.", c.Resolution.Outcome.Words()).
 			Typed("already-resolved").With("state", c.State).With("resolution", c.Resolution)
 	}
 	if c.State != CallIsUnknown {
