@@ -274,6 +274,7 @@ type (
 		AttemptID string         `json:"attempt_id"`
 		Outcome   AttemptVerdict `json:"outcome"`
 		By        string         `json:"by"`
+		Evidence  string         `json:"evidence,omitempty"` // what they knew of it, if they said
 		Then      Then           `json:"then"`
 	}
 
