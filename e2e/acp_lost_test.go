@@ -35,7 +35,7 @@ var losses = []lostAt{
 	},
 	{
 		name: "command", steps: `{"say": "half"}, {"run": "echo command >> effects; echo out; echo $$ > at-pid-command; touch at-command; read -r _ < gate; echo late >> effects"}`,
-		calls: "unknown", verdict: "retry", ends: "ready", said: []string{"half", "the rest"}, prompt: "did_not_happen. looked at the file\nDo command", how: "resumed",
+		calls: "unknown", verdict: "retry", ends: "ready", said: []string{"half", "the rest"}, prompt: "a person says: it did not happen. looked at the file\nDo command", how: "resumed",
 	},
 	{
 		name: "request", steps: `{"say": "half"}, {"permission": {"toolCall": {"toolCallId": "p", "title": "deploy", "kind": "execute", "rawInput": {"command": "deploy"}}},

@@ -136,7 +136,7 @@ func TestACP_TheJournalHasAllThatItIsTold(t *testing.T) {
 			t.Errorf("the server told it %s", got)
 		}
 		all := f.blocks()
-		rejected, unknown, goOn := `I rejected "make \"all\"": not with [hidden],`+"\nnot *today*\n", `was unknown; a person says: did_not_happen. looked at the file`, "Go on with what was asked."
+		rejected, unknown, goOn := `I rejected "make \"all\"": not with [hidden],`+"\nnot *today*\n", `was unknown; a person says: it did not happen. looked at the file`, "Go on with what was asked."
 		want := []string{"Do one", rejected, rejected, unknown, goOn, unknown, goOn, "Do two", summaryHead, "Do three"}
 		if !slices.EqualFunc(all, want, strings.Contains) {
 			t.Errorf("the agent was told %q, want %q", all, want)

@@ -388,7 +388,8 @@ func TestResolution_NamesAllThatIsMissing(t *testing.T) {
 }
 
 func TestAttempts_Resolve(t *testing.T) {
-	// The words of a person on an attempt; the rule itself comes with the agents that make attempts.
+	// The words of a person on an attempt, of which the first stands.
+	// proves ATT-6 CAL-8
 	onEach(t, func(t *testing.T, w *world) {
 		th := w.things(t, w.alice)
 		s := w.do(t, get, "/api/v1/sessions/"+th.session, as(w.alice)).want(t, http.StatusOK)
@@ -396,11 +397,16 @@ func TestAttempts_Resolve(t *testing.T) {
 			t.Fatalf("got %v", s)
 		}
 		path := "/api/v1/attempts/" + th.attempt + "/resolution"
-		a := w.do(t, post, path, as(w.alice), sendsJSON(`{"outcome":"abandon","evidence":"","then":"stay"}`)).want(t, http.StatusOK)
+		a := w.do(t, post, path, as(w.alice), sendsJSON(`{"outcome":"abandon","evidence":"the bill","then":"stay"}`)).want(t, http.StatusOK)
 		if a["id"] != th.attempt || a["state"] != "unknown" || a["resolution"] != "abandon" {
 			t.Errorf("got %v", a)
 		}
-		w.do(t, post, path, as(w.alice), sendsJSON(`{"outcome":"retry","evidence":"","then":"stay"}`)).want(t, http.StatusConflict)
+		again := w.do(t, post, path, as(w.alice), sendsJSON(`{"outcome":"retry","evidence":"","then":"stay"}`)).wantProblem(t, http.StatusConflict, "already-resolved")
+		was := wantMembers(t, "resolution", again["resolution"], "outcome by at evidence")
+		wantTimes(t, was, "at")
+		if was["outcome"] != "abandon" || was["by"] != w.alice.user.ID || was["evidence"] != "the bill" {
+			t.Errorf("the conflict names %v", was)
+		}
 	})
 }
 

@@ -165,8 +165,10 @@ func maskedProblem(clean *journal.Cleaner, doc map[string]any, encoded []byte) (
 		case string:
 			doc[name] = clean.Text(v)
 		case map[string]any:
-			if message, ok := v["message"].(string); ok {
-				v["message"] = clean.Text(message)
+			for _, said := range []string{"message", "evidence"} {
+				if text, ok := v[said].(string); ok {
+					v[said] = clean.Text(text)
+				}
 			}
 		case *resolution:
 			said := *v

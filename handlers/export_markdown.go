@@ -225,6 +225,9 @@ func (d *document) unknownAttempts(ctx context.Context) (n int, _ error) {
 		case *journal.AttemptResolved:
 			n++
 			d.say("Message %s to the agent: resolved by %s, %s: %s.\n\n", code(b.AttemptID), d.who(ctx, b.By), timeJSON(ev.Time), code(string(b.Outcome)))
+			if b.Evidence != "" {
+				d.data("What was found", b.Evidence)
+			}
 		}
 		return true, d.err
 	})

@@ -93,3 +93,25 @@ func TestPages_AttemptFormComesBack(t *testing.T) {
 	b.submit(`[data-testid="attempt-form"]`, vals("outcome", "abandon", "then", "stay")).follow().want(http.StatusOK, "Recorded")
 	w.tab(t, w.mallory).post("/attempts/"+th.attempt+"/resolution", vals("then", "stay")).page().want(http.StatusNotFound)
 }
+
+// Who says what becomes of a message after somebody did is told who that was, when, and
+// what they chose; who sends the same twice, that it is recorded. What they knew stands
+// beside it.
+func TestPages_AnAttemptIsResolvedOnce(t *testing.T) {
+	// proves ATT-6 CAL-8 JRN-5
+	onEach(t, func(t *testing.T, w *world) {
+		th := w.things(t, w.alice)
+		path := "/attempts/" + th.attempt + "/resolution"
+		b := w.tab(t, w.alice).open("/sessions/" + th.session).page()
+		send := func(outcome, evidence string) *tab {
+			return b.post(path, vals("outcome", outcome, "evidence", evidence, "then", "stay", "idempotency_key", newKey()))
+		}
+		send("abandon", "the <b>bill").follow().page().want(http.StatusOK, "Recorded as entry #", "You chose not to send the message again", "the <b>bill")
+		send("abandon", "the <b>bill").follow().page().want(http.StatusOK, "ecorded as entry #")
+		refused := send("retry", "").page()
+		refused.want(http.StatusConflict, "What becomes of this message was chosen already", "You chose not to send the message again, at ", "Your answer was not recorded")
+		if n := storetest.CountKind(storetest.Events(t, w.store, th.session), journal.KindAttemptResolved); n != 1 {
+			t.Errorf("%d answers are recorded", n)
+		}
+	})
+}

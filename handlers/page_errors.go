@@ -140,7 +140,13 @@ func headingOf(status int, e *journal.Error) string {
 // failureDetails say who was first, when, and with what.
 func failureDetails(e *journal.Error, v components.Viewer) []components.Phrase {
 	if was, ok := e.Extra["resolution"].(*journal.Resolution); ok && was != nil {
-		return []components.Phrase{components.Say(components.UpperFirst(v.Who(was.By))+" recorded “"+components.VerdictText(was.Outcome)+"” at ", components.AtSecond(was.At), ".")}
+		return []components.Phrase{components.Say(components.UpperFirst(v.Who(was.By))+" recorded “"+was.Outcome.Words()+"” at ", components.AtSecond(was.At), ".")}
+	}
+	if was, ok := e.Extra["resolution"].(map[string]any); ok { // of an attempt
+		by, _ := was["by"].(string)
+		at, _ := was["at"].(int64)
+		outcome, _ := was["outcome"].(journal.AttemptVerdict)
+		return []components.Phrase{components.Say(components.UpperFirst(v.Who(by))+" "+components.ChoseText(outcome)+", at ", components.AtSecond(at), ".")}
 	}
 	if seq, ok := e.Extra["admitted_seq"].(int64); ok && e.Slug() == "idempotency-key-reused" {
 		if id, ok := e.Extra["session_id"].(string); ok {

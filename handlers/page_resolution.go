@@ -53,6 +53,16 @@ func sameResolution(err error, r store.CallResolution, by string) bool {
 	return ok && was.Outcome == r.Outcome && was.Evidence == r.Evidence && was.By == by
 }
 
+// sameAttemptResolution is sameResolution for a request to a model.
+func sameAttemptResolution(err error, r store.AttemptResolution, by string) bool {
+	var e *journal.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	was, ok := e.Extra["resolution"].(map[string]any)
+	return ok && was["outcome"] == r.Outcome && was["evidence"] == journal.LineEnds(r.Evidence) && was["by"] == by
+}
+
 // redrawResolution shows the session again, with what was typed and what is wrong with it.
 func (s *Server) redrawResolution(c *fiber.Ctx, id string, r store.CallResolution, problem error) error {
 	call, err := s.store.Call(c.UserContext(), current(c).User.ID, id)
@@ -125,10 +135,14 @@ func (s *Server) submitAttemptResolution(c *fiber.Ctx) error {
 	r := store.AttemptResolution{Outcome: journal.AttemptVerdict(f.word("outcome")), Evidence: f.text("evidence"), Then: journal.Then(f.word("then"))}
 	keep(c, kept{Text: r.Evidence})
 	attempt, err := s.store.ResolveAttempt(c.UserContext(), current(c).User.ID, id, r)
-	if journal.Is(err, journal.Unprocessable) {
+	switch {
+	case slugOf(err) == "already-resolved" && sameAttemptResolution(err, r, current(c).User.ID):
+		if attempt, err = s.store.Attempt(c.UserContext(), current(c).User.ID, id); err != nil {
+			return err
+		}
+	case journal.Is(err, journal.Unprocessable):
 		return s.redrawAttempt(c, id, r, err)
-	}
-	if err != nil {
+	case err != nil:
 		return orHidden(err, func() error {
 			_, herr := s.store.Attempt(c.UserContext(), current(c).User.ID, id)
 			return herr

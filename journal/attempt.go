@@ -26,6 +26,17 @@ const (
 	AttemptAbandon AttemptVerdict = "abandon"
 )
 
+// Words say what was chosen, as of who chose it: to do that.
+func (v AttemptVerdict) Words() string {
+	switch v {
+	case AttemptRetry:
+		return "to send it again"
+	case AttemptAbandon:
+		return "not to send it again"
+	}
+	return Quote(string(v), 40)
+}
+
 // Attempt is one request to a provider.
 type Attempt struct {
 	ID         string
@@ -53,7 +64,7 @@ var attemptMoves = map[Kind]struct {
 func (a *Attempt) Apply(ev *Event, body Body) error {
 	if r, ok := body.(*AttemptResolved); ok {
 		if a.Resolution != "" {
-			return Errorf(Conflict, "This message was already answered with %s; the journal says by whom and when. Your answer was not recorded.", a.Resolution).Typed("already-resolved").With("state", a.State)
+			return Errorf(Conflict, "What becomes of this message was chosen already: %s. Your answer was not recorded.", a.Resolution.Words()).Typed("already-resolved").With("state", a.State)
 		}
 		if a.State != AttemptIsUnknown {
 			return Errorf(Conflict, "This attempt is not waiting for a verdict: it is %s.", a.State).With("state", a.State)

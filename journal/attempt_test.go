@@ -16,7 +16,7 @@ func TestAttempt_SecondVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := a.Apply(&journal.Event{}, &journal.AttemptResolved{Outcome: journal.AttemptRetry})
-	if !journal.Is(err, journal.Conflict) || !strings.Contains(err.Error(), "already answered with abandon") {
+	if !journal.Is(err, journal.Conflict) || !strings.Contains(err.Error(), "was chosen already: not to send it again.") {
 		t.Errorf("the second verdict is refused as %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 package journal
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // The kinds that this build knows (docs/events.md lists them with their data).
 const (
@@ -271,6 +274,7 @@ type (
 		AttemptID string         `json:"attempt_id"`
 		Outcome   AttemptVerdict `json:"outcome"`
 		By        string         `json:"by"`
+		Evidence  string         `json:"evidence,omitempty"` // what they knew of it, if they said
 		Then      Then           `json:"then"`
 	}
 
@@ -309,6 +313,8 @@ type (
 		N         int       `json:"n"`
 		AllowedBy AllowedBy `json:"allowed_by"`
 		Process   *Process  `json:"process,omitempty"`
+		Since     int64     `json:"since,omitempty"` // when the agent was heard to say that it runs, if that is well before this event
+		Heard     time.Time `json:"-"`               // the same by the clock of whoever heard it, of which the store makes Since; zero: just now
 	}
 	// CallAdopted says that a dispatched call was found still running when its
 	// execution was lost: nothing of it is unknown, and the next claim follows it

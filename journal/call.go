@@ -72,6 +72,21 @@ const (
 	CannotTell   Verdict = "cannot_tell"
 )
 
+// Words say what was found, to people and to agents alike.
+func (v Verdict) Words() string {
+	switch v {
+	case Happened:
+		return "it happened"
+	case DidNotHappen:
+		return "it did not happen"
+	case InPart:
+		return "it happened in part"
+	case CannotTell:
+		return "nobody can tell"
+	}
+	return Quote(string(v), 40)
+}
+
 // Then says what follows a resolution.
 type Then string
 
@@ -292,8 +307,11 @@ func (c *Call) dispatch(ev *Event, b *CallDispatched) error {
 	if b.N != c.N+1 {
 		return Errorf(Conflict, "The call has been dispatched %d times; %d can't be next.", c.N, b.N).Typed("call-state")
 	}
-	allowed, anew := b.AllowedBy, c.AttemptID == "" // an agent's goes on with what it has put out
-	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, ev.Time
+	allowed, at, anew := b.AllowedBy, ev.Time, c.AttemptID == "" // an agent's goes on with what it has put out
+	if b.Since > 0 && b.Since < at {
+		at = b.Since
+	}
+	c.State, c.N, c.AllowedBy, c.Process, c.DispatchedAt = CallIsDispatched, b.N, &allowed, b.Process, at
 	c.AdoptedAt, c.AdoptedBy = 0, ""
 	if anew {
 		c.OutputBytes, c.DroppedBytes = 0, 0
@@ -324,7 +342,7 @@ func (c *Call) settle(ev *Event, b *CallSettled) {
 
 func (c *Call) resolve(ev *Event, b *CallResolved) error {
 	if c.Resolution != nil {
-		return Errorf(Conflict, "This outcome was already reconciled as %s. Your answer was not recorded.", c.Resolution.Outcome).
+		return Errorf(Conflict, "This outcome was already reconciled: %s. Your answer was not recorded.", c.Resolution.Outcome.Words()).
 			Typed("already-resolved").With("state", c.State).With("resolution", c.Resolution)
 	}
 	if c.State != CallIsUnknown {

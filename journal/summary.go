@@ -207,7 +207,7 @@ func (h *History) unknown() summaryPart {
 		line := fmt.Sprintf("- %s: its outcome was unknown", callLine(c))
 		full := line
 		if r := c.Resolution; r != nil {
-			line += "; the person says: " + strings.ReplaceAll(string(r.Outcome), "_", " ") + ".\n"
+			line += "; the person says: " + r.Outcome.Words() + ".\n"
 			full = line
 			if r.Evidence != "" {
 				full += "  How the person knows:\n" + quoted("  ", r.Evidence, 800)

@@ -52,6 +52,42 @@ stop 3; read -r l`, announcesFor(time.Hour))
 	})
 }
 
+// What an agent says that it runs, and asks nobody for, began when it said so: not when it
+// was sure that it doesn't ask.
+//
+// proves CAL-3
+func TestACP_ACallBeganWhenItsAgentSaidSo(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const held = 1100 * time.Millisecond
+		_, with := scripted(t, `hear
+say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"make","kind":"execute","status":"in_progress","rawInput":{"command":"make"}}'
+read -r x < gate
+say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'
+stop 3; read -r l`, announcesFor(held))
+		b := setup(t, s, with)
+		gate := b.fifo("gate")
+		b.start()
+		id := b.session("Do it", byFake)
+		b.untilKind(id, journal.KindCallDispatched, 1)
+		open(t, gate)
+		b.untilState(id, journal.StateReady)
+		calls, err := s.Calls(t.Context(), b.owner, id, 0)
+		if err != nil || len(calls) != 1 || calls[0].RanMS == nil {
+			t.Fatalf("%+v, %v", calls, err)
+		}
+		var written int64
+		for _, ev := range storetest.Events(t, s, id) {
+			if ev.Kind == journal.KindCallDispatched {
+				written = ev.Time
+			}
+		}
+		if ago, ran := written-calls[0].DispatchedAt, *calls[0].RanMS; ago < held.Milliseconds() || ran < held.Milliseconds() {
+			t.Errorf("it is said to have begun %d ms before it was written down, and to have run %d ms; its word was held for %s", ago, ran, held)
+		}
+	})
+}
+
 // A request that leaves out a part of what its call was told with asks for all of it: to
 // say that part again afterwards is nothing new.
 //

@@ -366,7 +366,7 @@ say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}
 			return v.State.Base == journal.StateReady && v.State.Turn.Number == 3 && v.Claim == nil
 		})
 		got, err := os.ReadFile(heard)
-		if err != nil || strings.Count(string(got), "Do it") != 1 || strings.Count(string(got), "did_not_happen") != 1 || !strings.Contains(string(got), `looked\n"},{"type":"text","text":"Then this"`) {
+		if err != nil || strings.Count(string(got), "Do it") != 1 || strings.Count(string(got), "a person says: it did not happen. looked") != 1 || strings.Contains(string(got), "did_not_happen") || !strings.Contains(string(got), `looked\n"},{"type":"text","text":"Then this"`) {
 			t.Errorf("the agents heard %q, %v; want the prompt once, then what was found out, once", got, err)
 		}
 	})

@@ -33,6 +33,8 @@ type Wish struct {
 	Whole      bool   // Shown says all that an agent has told of its call
 	Seen       []SeenFile
 	Ask        int64 // which of an agent's requests for the call this is; 0: there is one
+
+	OnceIs, RejectIs string // what its agent calls the answers that it is given; "": what they are
 }
 
 // wish is what a command would do.
@@ -338,6 +340,8 @@ type requestMetadata struct {
 	AlwaysAsks   bool       `json:"always_asks"`
 	AsksWhy      []string   `json:"asks_why,omitempty"`    // in words for people
 	SameAs       bool       `json:"same_as_unknown"`       // the same call has had an unknown outcome
+	OnceIs       string     `json:"once_is,omitempty"`     // what the agent calls the answer that allows it, if not so
+	RejectIs     string     `json:"reject_is,omitempty"`   // and the one that denies it
 	AskedAgain   string     `json:"asked_again,omitempty"` // why it is, in words for people; "": it is asked for the first time
 }
 
@@ -345,7 +349,7 @@ func (t *Turn) ask(c *journal.Call, w Wish, g policy.AskGroup, digest string, re
 	meta, err := journal.Encode(requestMetadata{
 		Tool: c.Tool, Command: cutEncoded(w.Shown, maxShown), CommandBytes: len(w.Shown), Diff: cutEncoded(w.Diff, maxShown), Seen: w.Seen, Ask: w.Ask, Whole: w.Whole, InputSHA256: c.InputSHA256, Directory: cmp.Or(cutEncoded(w.Directory, maxPath), t.fold.State.Workspace),
 		RunsAs: runsAs(), Host: t.r.host, Effect: string(c.Effect), AlwaysAsks: g.AlwaysAsk, AsksWhy: reasons(g.Why), SameAs: repeated,
-		AskedAgain: t.askedAgain(c, g.Permission, w),
+		AskedAgain: t.askedAgain(c, g.Permission, w), OnceIs: w.OnceIs, RejectIs: w.RejectIs,
 	})
 	if err != nil {
 		return journal.Draft{}, fmt.Errorf("encode what is asked: %w", err)

@@ -126,7 +126,7 @@ stop 3; hear; stop 4; read -r l`, func(o *acp.Options) {
 			t.Errorf("promoted %v, want %s and then %s", got, sent.ID, queued.ID)
 		}
 		said, err := os.ReadFile(heard)
-		if err != nil || strings.Count(string(said), "Deploy it") != 1 || !strings.Contains(string(said), `did_not_happen. looked\n"},{"type":"text","text":"Instead"`) || strings.Contains(string(said), "Go on with what was asked") {
+		if err != nil || strings.Count(string(said), "Deploy it") != 1 || !strings.Contains(string(said), `a person says: it did not happen. looked\n"},{"type":"text","text":"Instead"`) || strings.Contains(string(said), "Go on with what was asked") {
 			t.Errorf("the agent heard %q, %v", said, err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"holdfast/journal"
 )
@@ -194,6 +195,7 @@ func (l *locked) appendDraft(ctx context.Context, d journal.Draft) error {
 		since := *b
 		since.Since, d.Body = c.DispatchedAt, &since
 	}
+	d.Body = l.sinceHeard(d.Body)
 	data, err := l.encode(ctx, d.Body)
 	if err != nil {
 		return err
@@ -217,6 +219,25 @@ func (l *locked) appendDraft(ctx context.Context, d journal.Draft) error {
 	l.events = append(l.events, ev)
 	l.t.events = append(l.t.events, ev)
 	return nil
+}
+
+// soon is how late a beginning may be written down and still count as written at once.
+const soon = time.Second
+
+// sinceHeard has a dispatch say when its agent was heard to begin, if that is well before.
+// How long ago it was is told by the clock of who heard it, when it was by the journal's.
+func (l *locked) sinceHeard(body journal.Body) journal.Body {
+	b, ok := body.(*journal.CallDispatched)
+	if !ok || b.Heard.IsZero() {
+		return body
+	}
+	ago := time.Since(b.Heard)
+	if ago <= soon {
+		return body
+	}
+	since := *b
+	since.Since = l.now - ago.Milliseconds()
+	return &since
 }
 
 func (l *locked) insert(ctx context.Context, ev *journal.Event) error {

@@ -223,6 +223,34 @@ type AttemptResolution struct {
 	Then     journal.Then
 }
 
+// saidBefore adds to the refusal of a second word on an attempt what the first was, whose,
+// and when.
+func (t *tx) saidBefore(ctx context.Context, attemptID string, refused error) error {
+	var e *journal.Error
+	if !errors.As(refused, &e) || e.Slug() != "already-resolved" {
+		return refused
+	}
+	a, err := loadAttempt(ctx, t, attemptID)
+	if err != nil {
+		return err
+	}
+	var rows []eventRow
+	if err := t.all(ctx, &rows, "SELECT "+eventColumns+" FROM event"+t.dialect().indexed("event_asked")+" WHERE session_id = ? AND seq > ? AND kind IN ("+askedKinds+") AND kind = 'attempt.resolved' ORDER BY seq", a.SessionID, a.Seq); err != nil {
+		return err
+	}
+	for i := range rows {
+		ev := rows[i].event()
+		body, err := ev.Decode()
+		if err != nil {
+			return err
+		}
+		if was, ok := body.(*journal.AttemptResolved); ok && was.AttemptID == attemptID {
+			return e.With("resolution", map[string]any{"outcome": was.Outcome, "by": was.By, "at": ev.Time, "evidence": was.Evidence})
+		}
+	}
+	return refused
+}
+
 // ResolveAttempt records a person's word on an unknown attempt. Codes as ResolveCall.
 func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r AttemptResolution) (*journal.Attempt, error) {
 	if r.Outcome != journal.AttemptRetry && r.Outcome != journal.AttemptAbandon {
@@ -231,6 +259,7 @@ func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r A
 	if err := checkThen(r.Then, r.Evidence); err != nil {
 		return nil, err
 	}
+	r.Evidence = journal.LineEnds(r.Evidence)
 	session, err := s.sessionOf(ctx, owner, "attempt", attemptID, "attempt")
 	if err != nil {
 		return nil, err
@@ -241,8 +270,8 @@ func (s *Store) ResolveAttempt(ctx context.Context, owner, attemptID string, r A
 		if err != nil {
 			return err
 		}
-		if err := l.append(ctx, journal.User(owner), &journal.AttemptResolved{AttemptID: attemptID, Outcome: r.Outcome, By: owner, Then: r.Then}); err != nil {
-			return err
+		if err := l.append(ctx, journal.User(owner), &journal.AttemptResolved{AttemptID: attemptID, Outcome: r.Outcome, By: owner, Evidence: r.Evidence, Then: r.Then}); err != nil {
+			return t.saidBefore(ctx, attemptID, err)
 		}
 		if err := l.afterResolution(ctx, owner, r.Then); err != nil {
 			return err

@@ -99,7 +99,7 @@ func TestSummary(t *testing.T) {
 		if got != page.Summary || len(got) > journal.MaxSummary {
 			t.Errorf("the page shows another summary (%d bytes):\n%s\n%s", len(got), page.Summary, got)
 		}
-		for _, want := range []string{"| do it", "the person says: happened", "| I looked.", "| prompt <59>", "older ones of what was asked are left out", "older ones of what it did are left out", "| cut off", "bytes are left out here", "the newest plan"} {
+		for _, want := range []string{"| do it", "the person says: it happened.", "| I looked.", "| prompt <59>", "older ones of what was asked are left out", "older ones of what it did are left out", "| cut off", "bytes are left out here", "the newest plan"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("it doesn't say %q:\n%s", want, got)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -45,7 +46,7 @@ func (c *conn) take(h runner.Heard) ([]wire.Line, error) {
 	if h.Ended {
 		c.ended = &h
 		if last, ok := c.lines.Last(); ok { // it has ended without a line feed
-			last.Bytes = wire.Kept(last.Bytes)
+			last.Bytes, last.Heard = wire.Kept(last.Bytes), time.Now()
 			return []wire.Line{last}, errEnded
 		}
 		return nil, errEnded
@@ -64,7 +65,7 @@ func (c *conn) take(h runner.Heard) ([]wire.Line, error) {
 		}
 		more, err := c.lines.Feed([]byte(text))
 		for i := range more {
-			more[i].Bytes = wire.Kept(more[i].Bytes)
+			more[i].Bytes, more[i].Heard = wire.Kept(more[i].Bytes), time.Now()
 		}
 		lines = append(lines, more...)
 		if err != nil {

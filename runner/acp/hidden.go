@@ -126,6 +126,20 @@ func ofKind(options []wire.PermissionOption, kind string) (one *wire.PermissionO
 	return one, len(seen), strings.Join(called, ", ")
 }
 
+// plainNames are what agents call the answers that mean no more than that they allow, or
+// reject, once.
+var plainNames = []string{"allow", "allow once", "yes", "approve", "approve once", "accept", "reject", "reject once", "no", "deny", "deny once", "decline", "cancel"}
+
+// calledBy is what an agent calls the one option of a kind, "" if that says no more than
+// the button by which a person chooses it.
+func calledBy(options []wire.PermissionOption, kind string) string {
+	o, _, _ := ofKind(options, kind)
+	if o == nil || slices.Contains(plainNames, strings.ToLower(strings.TrimSpace(o.Name))) {
+		return ""
+	}
+	return journal.Cut(strings.TrimSpace(o.Name), 200)
+}
+
 // cantTell says why an option can't be chosen; "": it can.
 func cantTell(o wire.PermissionOption, all []wire.PermissionOption) string {
 	switch why := untold(o.OptionID); {

@@ -48,7 +48,7 @@ func (s *session) news(ctx context.Context) (*news, error) {
 		n.say(s.t, journal.ToldSummary, text)
 	} else {
 		for _, c := range untold.Verdicts {
-			text := fmt.Sprintf("The outcome of %q was unknown; a person says: %s. %s", c.Title(), c.Resolution.Outcome, c.Resolution.Evidence)
+			text := fmt.Sprintf("The outcome of %q was unknown; a person says: %s. %s", c.Title(), c.Resolution.Outcome.Words(), c.Resolution.Evidence)
 			n.say(s.t, journal.ToldOutcome, share(text, len(untold.Verdicts))+"\n")
 		}
 		if said := feedback(untold.Rejected); said != "" {

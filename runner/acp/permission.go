@@ -129,7 +129,7 @@ func (s *session) judge(ctx context.Context, callID string, asks []runner.Ask) (
 			continue
 		}
 		w := s.wish(asked.Tool, c)
-		w.Ask = a.N
+		w.Ask, w.OnceIs, w.RejectIs = a.N, calledBy(asked.Options, wire.AllowOnce), calledBy(asked.Options, wire.RejectOnce)
 		p, err := s.t.Permit(ctx, callID, w)
 		switch {
 		case err != nil:

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -85,7 +86,7 @@ func (s *session) settleAsked(callID string, state journal.CallState, why string
 	case s.began(callID):
 		return
 	case c.begins && !c.reads:
-		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded})
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded}, time.Time{})
 		return
 	}
 	s.addTail(c)

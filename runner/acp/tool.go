@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/journal"
 	"holdfast/runner"
@@ -283,11 +284,11 @@ func (s *session) goes(c *toolCall, u *wire.ToolCall, status string) {
 	case c.runs || s.asking:
 	case waits && (status == "completed" || ends && c.begins): // it didn't wait for the answer
 		s.giveUpRequests(c.id, unheeded)
-		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded})
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: unheeded}, time.Time{})
 	case !waits && status == "in_progress":
-		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"})
+		s.dispatch(c, journal.AllowedBy{Type: journal.AllowedByAgent, Text: "the agent asked nobody"}, s.line.Heard)
 	case !waits && ends && s.unasked(c.id), !waits && status == "completed":
-		s.dispatch(c, journal.Unseen())
+		s.dispatch(c, journal.Unseen(), time.Time{})
 	}
 	if c.runs {
 		s.output(c, c.shows(u, ends))
@@ -361,13 +362,15 @@ func (s *session) unasked(callID string) bool {
 	return (was == nil || was.Unasked()) && !s.waits(callID)
 }
 
-func (s *session) dispatch(c *toolCall, by journal.AllowedBy) {
+// dispatch has a call run. heard is when its agent said so, of one that it began by
+// itself: that line may have been held.
+func (s *session) dispatch(c *toolCall, by journal.AllowedBy, heard time.Time) {
 	n := 1
 	if was := s.t.CallByID(c.id); was != nil {
 		n = was.N + 1
 	}
 	c.runs = true
-	s.fact(&journal.CallDispatched{CallID: c.id, N: n, AllowedBy: by})
+	s.fact(&journal.CallDispatched{CallID: c.id, N: n, AllowedBy: by, Heard: heard})
 }
 
 // settle takes the agent's word on how a call ended. One that was cancelled is
@@ -402,7 +405,7 @@ func (s *session) endCalls(cancelled bool) {
 	for _, c := range s.heardNow() {
 		ran := !c.reads && (c.runs || !c.asked)
 		if ran && !c.runs {
-			s.dispatch(c, journal.Unseen())
+			s.dispatch(c, journal.Unseen(), time.Time{})
 		}
 		s.endCall(c.id, ran && !cancelled, 0, amount{c.bytes, c.lost})
 		c.ended = true

@@ -198,13 +198,22 @@ func (d *drawer) attemptEntry(body journal.Body) (Entry, bool) {
 			Lines: []Phrase{Say("How far it came is not known. " + received)},
 		}, true
 	case *journal.AttemptResolved:
-		did := " chose to send the message to the agent again"
-		if b.Outcome == journal.AttemptAbandon {
-			did = " chose not to send the message again"
-		}
-		return Entry{Icon: "person", Of: b.AttemptID, Title: Say(d.whoDid(b.By) + did), Note: Say(thenText(b.Then))}, true
+		e := Entry{Icon: "person", Of: b.AttemptID, Title: Say(d.whoDid(b.By) + " " + ChoseText(b.Outcome)), Note: Say(thenText(b.Then))}
+		e.prose(b.Evidence)
+		return e, true
 	}
 	return Entry{}, false
+}
+
+// ChoseText says what somebody has chosen of a message that may have reached the agent.
+func ChoseText(v journal.AttemptVerdict) string {
+	switch v {
+	case journal.AttemptRetry:
+		return "chose to send the message to the agent again"
+	case journal.AttemptAbandon:
+		return "chose not to send the message again"
+	}
+	return "chose " + v.Words()
 }
 
 func settledAsItShould(b *journal.AttemptSettled) bool {

@@ -1,5 +1,7 @@
 package components
 
+import "holdfast/journal"
+
 // Runbook is the agent that is built in: Holdfast runs its steps itself, so it can't do
 // anything that isn't asked.
 const Runbook = "runbook"
@@ -22,6 +24,22 @@ func (c DecisionCard) deniedWords() string {
 		return plain + "Denied with one, this step counts as failed: the turn ends, unless the mission says that it goes on after this step."
 	}
 	return plain + "Denied with one, only this call is refused, and the agent is told why."
+}
+
+// answersAs says what the agent calls the answers that the buttons give, in its own words,
+// where those aren't the buttons'; "": they are.
+func (c DecisionCard) answersAs() string {
+	const as = " reaches the agent as its answer "
+	once, reject := journal.Quote(c.Payload.Names[0], 200), journal.Quote(c.Payload.Names[1], 200)
+	switch names := c.Payload.Names; {
+	case names[0] != "" && names[1] != "":
+		return "Allow once" + as + once + ", Deny as " + reject + "."
+	case names[0] != "":
+		return "Allow once" + as + once + "."
+	case names[1] != "":
+		return "Deny" + as + reject + "."
+	}
+	return ""
 }
 
 // notAgain says that nothing is repeated, and who might.

@@ -37,6 +37,9 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		return Entry{Piece: true}, true
 	case *journal.CallDispatched:
 		e := Entry{Class: "minor", Icon: "run", Title: Say("Started ", name), Note: Say(d.allowedText(b.AllowedBy))}
+		if b.Since > 0 {
+			e.Note = Say(e.Note, ", at ", AtSecond(b.Since))
+		}
 		if b.AllowedBy.Unseen {
 			e.Title = Say("May have begun: ", name)
 		}
@@ -65,7 +68,7 @@ func (d *drawer) callEntry(ev *journal.Event, body journal.Body) (Entry, bool) {
 		}
 		return Entry{Icon: "server", Title: title, Lines: []Phrase{Say(Line(b.Evidence.Text, 1000))}}, true
 	case *journal.CallResolved:
-		e := Entry{Icon: "person", Of: b.CallID, Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+VerdictText(b.Outcome)), Note: Say(thenText(b.Then))}
+		e := Entry{Icon: "person", Of: b.CallID, Title: Say(d.whoDid(b.By)+" reconciled ", name, ": "+b.Outcome.Words()), Note: Say(thenText(b.Then))}
 		e.prose(b.Evidence)
 		return e, true
 	}
@@ -164,21 +167,6 @@ func lostLine(b *journal.CallUnknown, c *journal.Call) Phrase {
 		return Say("It was started; no result was recorded. It was not repeated.")
 	}
 	return Say("It was started ", AtSecond(b.Since), "; no result was recorded. It was not repeated.")
-}
-
-// VerdictText says what a person found.
-func VerdictText(v journal.Verdict) string {
-	switch v {
-	case journal.Happened:
-		return "it happened"
-	case journal.DidNotHappen:
-		return "it did not happen"
-	case journal.InPart:
-		return "it happened in part"
-	case journal.CannotTell:
-		return "cannot tell"
-	}
-	return Line(string(v), 40)
 }
 
 // settled draws how a call ended. One that no execution has settled ended while

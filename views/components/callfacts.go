@@ -37,7 +37,7 @@ func CallState(c *journal.Call) Reading {
 	case journal.CallIsUnknown:
 		r.Words, r.Icon, r.Tone = "Outcome unknown", "unk", ToneUnk
 		if c.Resolution != nil {
-			r.Words = "Outcome unknown; reconciled: " + VerdictText(c.Resolution.Outcome)
+			r.Words = "Outcome unknown; reconciled: " + c.Resolution.Outcome.Words()
 		}
 	}
 	return r
@@ -114,7 +114,7 @@ func CallFacts(c *journal.Call, v Viewer) []CallFact {
 		add("Where it ran", UnknownCard{Call: c}.where())
 	}
 	if r := c.Resolution; r != nil {
-		add("Reconciled", d.whoDid(r.By)+" recorded “"+VerdictText(r.Outcome)+"” at ", AtSecond(r.At), ".")
+		add("Reconciled", d.whoDid(r.By)+" recorded “"+r.Outcome.Words()+"” at ", AtSecond(r.At), ".")
 	}
 	return out
 }

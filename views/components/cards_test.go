@@ -606,6 +606,33 @@ func TestUnknownAttemptCard(t *testing.T) {
 	}
 }
 
+// What the agent calls the answer that a button gives is said before it is pressed, in
+// quotes that nothing in it can end, also where the request would fit into a row.
+//
+// proves PER-2
+func TestAskCard_SaysWhatTheAgentCallsTheAnswers(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[[2]string]string{
+		{"", ""}: "",
+		{"Yes, and trust \u201dmake\u201d\u202e", ""}: `Allow once reaches the agent as its answer “Yes, and trust "make"\u202e”.`,
+		{"", "No, stop"}:       "Deny reaches the agent as its answer “No, stop”.",
+		{"Run it", "No, stop"}: "Allow once reaches the agent as its answer “Run it”, Deny as “No, stop”.",
+	} {
+		meta := map[string]any{"once_is": said[0], "reject_is": said[1], "ask": 7, "whole": true}
+		card := components.NewDecisionCard(request(t, "make deploy", meta), nil, now, "k")
+		doc := render(t, components.AskCard(card))
+		if got := text(doc.Find(`[data-testid="answers-as"]`)); got != want {
+			t.Errorf("%q: says %q, want %q", said, got, want)
+		}
+		if strings.Contains(text(doc.Find("dl")), "reject") {
+			t.Errorf("%q: it stands among the facts, too", said)
+		}
+		if row := card.Payload.Row(); row != (want == "") {
+			t.Errorf("%q: it is a row: %t", said, row)
+		}
+	}
+}
+
 // What a denial does is said as it is for the agent whose call it is (PER-3).
 func TestAskCard_SaysWhatADenialDoes(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,8 @@ type Payload struct {
 	// Warned: a fact stands beside it that must be read first.
 	Warned bool
 
-	Again string // of a request: why it is asked once more
+	Again string    // of a request: why it is asked once more
+	Names [2]string // what its agent calls the answers that allow and deny it; "": what they are
 
 	beside []string // names of facts that only say how it would run
 
@@ -148,7 +149,7 @@ func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 	p := NewPayload(r.Metadata)
 	p.beside = []string{ofEffect, "Host", runsAs}
 	p.Agents = asked.Ask != 0
-	p.Again = asked.Again
+	p.Again, p.Names = asked.Again, [2]string{asked.OnceIs, asked.RejectIs}
 	p.Known = p.Known && (!p.Agents || asked.Whole)
 	p.Changed = call != nil && !asked.of(r, call)
 	from := Payload{}
@@ -173,7 +174,7 @@ func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 		from.Facts = append(from.Facts, filesNow(asked.Seen)...)
 	}
 	from.beside = append(from.beside, p.beside...)
-	from.Warned, from.Again = p.Warned, p.Again
+	from.Warned, from.Again, from.Names = p.Warned, p.Again, p.Names
 	return from
 }
 
@@ -200,6 +201,8 @@ type askedAs struct {
 	InputSHA256 string     `json:"input_sha256"`
 	Seen        []seenFile `json:"seen"`
 	Again       string     `json:"asked_again"`
+	OnceIs      string     `json:"once_is"`
+	RejectIs    string     `json:"reject_is"`
 }
 
 // of reports whether what is known of a call is what was asked. An older request doesn't
@@ -234,7 +237,7 @@ const (
 // no value: it says nothing.
 func newFact(key string, v any, agents bool) Fact {
 	switch key {
-	case "command_bytes", "tool", "ask", "whole", "input_sha256", "seen", "always_asks", "asks_why", "asked_again":
+	case "command_bytes", "tool", "ask", "whole", "input_sha256", "seen", "always_asks", "asks_why", "asked_again", "once_is", "reject_is":
 		return Fact{}
 	case "directory":
 		return Fact{runsIn, factValue(v)}
@@ -340,7 +343,7 @@ func (p Payload) Short() bool {
 
 // Row reports whether the payload can be read, and so answered, in a row of a table.
 func (p Payload) Row() bool {
-	return p.Short() && !p.Warned && p.Again == "" && !p.more && p.Diff == nil && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
+	return p.Short() && !p.Warned && p.Again == "" && p.Names == [2]string{} && !p.more && p.Diff == nil && Lines(p.Text) == 1 && len(p.Text) <= rowBytes
 }
 
 // Hidden reports whether the payload holds characters that act or can't be seen.

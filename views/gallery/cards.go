@@ -31,6 +31,7 @@ func askCards() Section {
 	add("always asked, for a reason", ask("sudo make deploy", map[string]any{"always_asks": true, "asks_why": []string{"sudo acts as another person"}}, nil))
 	add("asked since it isn’t proven", ask("find $X", map[string]any{"asks_why": []string{"its arguments are not known before it runs"}}, nil))
 	add("asked once more", ask("make deploy", map[string]any{"asked_again": "It was allowed before, and wasn’t run. Since then what lies in README.md has changed."}, nil))
+	add("its agent calls the answers otherwise", ask("make deploy", map[string]any{"once_is": "Yes, and trust make", "reject_is": "No, tell it what to do"}, nil))
 	add("one of two permissions", ask("cat /etc/hosts", nil, func(c *components.DecisionCard) {
 		c.Request.Permission, c.Request.Resources, c.Nr, c.Of = "external_directory", []string{"/etc/hosts", "/etc/passwd"}, 2, 2
 	}))

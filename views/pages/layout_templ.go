@@ -206,7 +206,7 @@ func layout(f Frame, skips ...components.Word) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, name := range []string{"resume.js", "cover.js", "live.js", "compose.js", "typed.js", "keys.js", "list.js"} {
+			for _, name := range []string{"notice.js", "resume.js", "cover.js", "live.js", "compose.js", "typed.js", "keys.js", "list.js"} {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<script src=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

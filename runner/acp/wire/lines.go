@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // MaxLine is how many bytes a line may have before its line feed. Agents do send
@@ -16,8 +17,9 @@ var ErrLineTooLong = errors.New("the agent sent a line that is too long")
 
 // Line is one line of the stream.
 type Line struct {
-	Bytes []byte // without its line feed, and a carriage return before it; never written again
-	End   int64  // bytes of the stream up to and including its line feed
+	Bytes []byte    // without its line feed, and a carriage return before it; never written again
+	End   int64     // bytes of the stream up to and including its line feed
+	Heard time.Time // when it was read; Lines doesn't say
 }
 
 // Lines makes lines of a stream that comes in pieces. The zero value is ready.
