@@ -25,9 +25,9 @@ import (
 func brief(o *runner.Options) { o.Grace = time.Millisecond }
 
 // next starts another worker on the same state folder.
-func (b *bench) next() *runner.Runner {
+func (b *bench) next(with ...func(*runner.Runner)) *runner.Runner {
 	b.opts.WorkerID = "wrk_" + rand.Text()
-	return b.start()
+	return b.start(with...)
 }
 
 // left has a worker stop while a command runs that waits at the pipe gate, and

@@ -2,8 +2,11 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"holdfast/journal/policy"
+	"holdfast/runner/tool"
 )
 
 // AtOnce is how many sessions a sweep recovers at once.
@@ -30,6 +33,16 @@ func (r *Runner) Rests() bool {
 
 // Room tells it what the disk of its shims has left, in place of that; before it is started.
 func (r *Runner) Room(has func(bytes int64) bool) { r.room = has }
+
+// Unkillable has it find no process of an agent ended while that is so; before it is started.
+func (r *Runner) Unkillable(so func() bool) {
+	r.kill = func(ctx context.Context, callID string, n int, p tool.Process, grace time.Duration) (int, error) {
+		if so() {
+			return 0, errors.New("it can't be killed")
+		}
+		return tool.KillCall(ctx, callID, n, p, grace)
+	}
+}
 
 // Judged is what rules judge of what a call would do.
 func Judged(w Wish) []policy.Resource { return w.judged() }

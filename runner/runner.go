@@ -14,6 +14,7 @@ import (
 
 	"holdfast/journal"
 	"holdfast/runner/shim"
+	"holdfast/runner/tool"
 	"holdfast/store"
 	"holdfast/vault"
 )
@@ -57,6 +58,7 @@ type Runner struct {
 	agents map[string]Agent
 	host   string
 	room   func(bytes int64) bool // whether the disk of the shims has so much left, or nobody can tell
+	kill   func(ctx context.Context, callID string, n int, p tool.Process, grace time.Duration) (int, error)
 
 	mu       sync.Mutex
 	runs     map[string]*run // by session: one drain each (COO-1)
@@ -99,7 +101,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
 	r := &Runner{
-		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, room: o.Shims.HasRoom,
+		o: o, store: o.Store, log: o.Logger, agents: map[string]Agent{}, host: host, room: o.Shims.HasRoom, kill: tool.KillCall,
 		runs: map[string]*run{}, queued: map[string]bool{}, failed: map[string]bool{}, pauses: map[string]pause{}, sweepNow: make(chan struct{}, 1),
 	}
 	for _, a := range o.Agents {
