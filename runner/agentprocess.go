@@ -54,6 +54,7 @@ type Process struct {
 	heard chan Heard
 	shut  chan int64
 	mute  mute
+	stays chan struct{}
 	stop  context.CancelCauseFunc
 	wg    sync.WaitGroup
 }
@@ -86,16 +87,18 @@ func (p *Process) Ended(h *Heard) *journal.AgentEnded {
 // Await waits for the end of the process, and gives it without what was written before:
 // it waits for no reader, and reads nothing. False: it hasn't ended while ctx lasts.
 func (p *Process) Await(ctx context.Context) (Heard, bool) {
-	if p.child == nil {
-		return Heard{Ended: true, Exit: p.exit, Err: shim.ErrLost, Muted: p.muted}, true
+	h := Heard{Ended: true, Exit: p.exit, Err: shim.ErrLost, Muted: p.muted}
+	if p.child != nil {
+		exit, err := p.child.Await(ctx)
+		if err != nil && !errors.Is(err, shim.ErrLost) {
+			return Heard{}, false
+		}
+		if h = (Heard{Ended: true, Err: err}); err == nil {
+			h.Exit = &exit
+		}
 	}
-	exit, err := p.child.Await(ctx)
-	if err != nil && !errors.Is(err, shim.ErrLost) {
+	if h.Exit == nil && p.t.r.endLost(ctx, p.t.run.session, p.id.CallID) != nil {
 		return Heard{}, false
-	}
-	h := Heard{Ended: true, Err: err}
-	if err == nil {
-		h.Exit = &exit
 	}
 	return h, true
 }
@@ -145,7 +148,7 @@ func (p *Process) Heard() <-chan Heard { return p.heard }
 
 // follow reads the spool on, in a goroutine that close waits for.
 func (p *Process) follow() {
-	p.heard, p.shut = make(chan Heard), make(chan int64, 1)
+	p.heard, p.shut, p.stays = make(chan Heard), make(chan int64, 1), make(chan struct{}, 1)
 	p.mute.begin(p.readTo)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(p.t.run.ctx))
 	p.stop = stop
@@ -221,7 +224,9 @@ func (p *Process) hear(ctx context.Context, at int64) {
 	if err == nil {
 		h.Exit = &exit
 	}
-	_ = tell(h) // nobody listens any more, if it can't
+	if p.hasEnded(ctx, &h) {
+		_ = tell(h) // nobody listens any more, if it can't
+	}
 }
 
 // hearEnd gives how a muted process ended, and nothing that it said.
@@ -230,10 +235,52 @@ func (p *Process) hearEnd(ctx context.Context) {
 	if h.Exit == nil {
 		h.Err = shim.ErrLost
 	}
+	if !p.hasEnded(ctx, &h) {
+		return
+	}
 	select {
 	case p.heard <- h:
 	case <-ctx.Done():
 	}
+}
+
+// Stays tells that the process has no shim any more and can't be ended: it may still run,
+// and is tried to be ended for as long as it is followed. Nothing is heard of it before.
+func (p *Process) Stays() <-chan struct{} { return p.stays }
+
+// hasEnded returns when what was heard of an end is so. A shim that was killed has ended its
+// shell at most: what else runs of the process is ended first (LEA-12). False: nobody listens
+// any more.
+func (p *Process) hasEnded(ctx context.Context, h *Heard) bool {
+	for h.Exit == nil {
+		err := p.t.r.endLost(ctx, p.t.run.session, p.id.CallID)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		p.t.r.log.Error("an agent's process whose shim is gone can't be ended, and may still run", slog.String("session", p.t.run.session), slog.String("process", p.id.CallID), slog.Any("error", err))
+		select {
+		case p.stays <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(retryEvery):
+		}
+	}
+	return true
+}
+
+// isGone ends what is left of a process that no shim keeps.
+func (p *Process) isGone(ctx context.Context) bool {
+	_, gone := p.Await(ctx)
+	if !gone {
+		_, gone = p.Kill(ctx)
+	}
+	return gone
 }
 
 // Close lets go of the process, which goes on.

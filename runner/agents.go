@@ -23,7 +23,7 @@ const reasonIdle = "it was not needed for a while"
 func isAgent(id shim.ID) bool { return strings.HasPrefix(id.CallID, agentPrefix) }
 
 // agentLeft reports whether the process of a lost execution's agent runs here, or
-// has left something that nobody has read: then whoever claims next reads on, and
+// has left something that nobody has read, or can't be ended: then whoever claims next reads on, and
 // concludes from what is there. What isn't known can't begin afterwards.
 func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (bool, error) {
 	if c.StateFolderID != r.o.StateFolderID {
@@ -37,6 +37,10 @@ func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (bool, error) {
 	found, err := r.o.Shims.Bury(id)
 	if err != nil || found.Running || found.Exit != nil {
 		return err == nil, err
+	}
+	if err := r.endLost(ctx, c.SessionID, p.ID); err != nil { // who follows it says so, and goes on trying
+		r.log.Error("end an agent whose shim is gone", slog.String("session", c.SessionID), slog.String("process", p.ID), slog.Any("error", err))
+		return ctx.Err() == nil, ctx.Err()
 	}
 	unread := false
 	err = r.o.Shims.Read(ctx, id, p.ReadTo, func([]tool.Piece, int64) error { unread = true; return nil })
@@ -131,8 +135,17 @@ func (r *Runner) surelyGone(ctx context.Context, row store.AgentProcessRow) bool
 	return gone
 }
 
+// endLost ends what is left of a process whose shim is gone and has recorded no end. An
+// error: it may still run here, and nothing is to be concluded of it (LEA-12). Of one of
+// another host, or on a platform that doesn't tell, nothing can be found here.
+func (r *Runner) endLost(ctx context.Context, sessionID, processID string) error {
+	_, err := r.killAgent(ctx, sessionID, processID)
+	return err
+}
+
 // killAgent ends what is left of a process itself, as its shim doesn't: it is gone, or
-// somebody has stopped it. gone: it is certain that it runs no more.
+// somebody has stopped it. gone: it is certain that it runs no more. Neither that nor an
+// error: nobody can tell here.
 func (r *Runner) killAgent(ctx context.Context, sessionID, processID string) (gone bool, err error) {
 	p, err := r.store.AgentStart(ctx, sessionID, processID)
 	if err != nil || p == nil {
@@ -146,7 +159,21 @@ func (r *Runner) killAgent(ctx context.Context, sessionID, processID string) (go
 	case errors.Is(err, tool.ErrOtherHost), errors.Is(err, errors.ErrUnsupported):
 		return false, nil
 	}
+	if err == nil {
+		err = r.killBelow(ctx, processName(processID))
+	}
 	return err == nil, err
+}
+
+// killBelow ends what bears no mark of its process, and descends from its shim all the same:
+// that is there still, if somebody has stopped it.
+func (r *Runner) killBelow(ctx context.Context, id shim.ID) error {
+	within, cancel := context.WithTimeout(ctx, r.o.AnswerWithin)
+	defer cancel()
+	if keeper := r.o.Shims.Keeper(within, id); keeper > 0 {
+		return tool.KillBelow(ctx, keeper, r.o.RecoverGrace)
+	}
+	return nil
 }
 
 // clearAgent ends a process, or clears away what is left of one. Its name is taken
@@ -166,6 +193,9 @@ func (r *Runner) clearAgent(ctx context.Context, id shim.ID, row *store.AgentPro
 		return
 	}
 	defer letGo()
+	if err == nil && row != nil && found.Exit == nil { // its shim was killed
+		err = r.endLost(ctx, row.SessionID, row.ID)
+	}
 	if err == nil && row != nil {
 		err = r.store.ForgetAgentProcess(ctx, *row, endOf(row.ID, found.Exit))
 	}

@@ -120,6 +120,9 @@ func (t *Turn) rejoinProcess(ctx context.Context, was *journal.AgentProcess, end
 			p.follow()
 			return p, nil
 		}
+		if found.Exit == nil && !p.isGone(context.WithoutCancel(ctx)) {
+			return nil, t.Stays()
+		}
 		ended = endedBy(was.ID, found.Exit)
 	}
 	return nil, t.append(ctx, store.Append{Drafts: []journal.Draft{draft(journal.Server(), ended)}})

@@ -30,7 +30,7 @@ func (t *Turn) endUnoffered(ctx context.Context) error {
 	defer cancel()
 	said, next, ended := p.lastWords(ending)
 	if !ended {
-		if _, gone := p.Kill(ctx); !gone && p.child != nil {
+		if _, gone := p.Kill(ctx); !gone {
 			return errDetached
 		}
 	}
@@ -52,7 +52,7 @@ func (p *Process) lastWords(ctx context.Context) (said string, next int64, ended
 		select {
 		case h, ok := <-p.Heard():
 			if !ok || h.Ended {
-				return out.String(), next, ok && h.Exit != nil
+				return out.String(), next, ok
 			}
 			for _, piece := range h.Pieces {
 				if piece.Stream != "stdout" {

@@ -18,6 +18,8 @@ func (s *session) leave(ctx, heeding context.Context, err error) (runner.Result,
 	switch {
 	case errors.Is(err, errEnded):
 		return s.died(ctx)
+	case errors.Is(err, errStays):
+		return s.outlived(context.WithoutCancel(ctx))
 	case errors.As(err, &unfit):
 		return s.broken(ctx, err)
 	case cause == nil && errors.Is(err, runner.ErrInterrupted):
@@ -205,6 +207,16 @@ func (s *session) stays() (runner.Result, error) {
 		return runner.Result{Failed: "The agent can't be worked with: " + errStays.Error() + "." + nothingSent}, nil
 	}
 	return runner.Result{}, s.t.Stays()
+}
+
+// outlived deals with a process that has no shim any more, and that is still there.
+func (s *session) outlived(ctx context.Context) (runner.Result, error) {
+	how, gone := s.conn.p.Kill(ctx)
+	if !gone {
+		return s.stays()
+	}
+	s.conn.ended = &how
+	return s.died(ctx)
 }
 
 // endIn is end of a process that has another time to leave in order.

@@ -134,6 +134,9 @@ func (l *looked) follow(ctx context.Context) {
 		_ = l.child.End(reasonLooked, 0) //nolint:contextcheck // it has a bound of its own; Await tells whether it has ended
 		l.how, l.err = l.child.Await(ctx)
 	}
+	if errors.Is(l.err, shim.ErrLost) { // its shim was killed, and its shell with that: what else there is of it isn't
+		_, _ = tool.KillCall(context.WithoutCancel(ctx), l.child.ID().CallID, lookedNumber, l.child.Process(), lookedGrace)
+	}
 	if l.err == nil {
 		l.child.Reap()
 	}

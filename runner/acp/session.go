@@ -269,6 +269,8 @@ func (s *session) follow(ctx context.Context) (runner.Result, error) {
 			if err := s.woken(ctx); err != nil {
 				return runner.Result{}, err
 			}
+		case <-s.conn.p.Stays():
+			return runner.Result{}, errStays
 		case n := <-s.conn.p.Shut():
 			s.conn.p.Miss(n)
 			return runner.Result{}, errShut

@@ -95,6 +95,24 @@ func (r *Root) dial(ctx context.Context, id ID) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", path)
 }
 
+// Keeper is the pid of a child's shim, also of one that is frozen and so answers nothing. 0:
+// it is gone, or nobody can tell.
+func (r *Root) Keeper(ctx context.Context, id ID) int {
+	if id.check() != nil {
+		return 0
+	}
+	conn, err := r.dial(ctx, id)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = conn.Close() }()
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	return peerPID(u)
+}
+
 // refusal is what a shim says no with.
 type refusal struct {
 	words string

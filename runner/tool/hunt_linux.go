@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -57,6 +58,32 @@ func KillCall(ctx context.Context, callID string, n int, p Process, grace time.D
 	return killed, nil
 }
 
+// KillBelow ends what descends from a living process: all that is left to it, as it is a
+// subreaper, among them what bears no marker. It isn't touched itself. Errors are as of
+// KillCall; none if it isn't there any more, as nothing descends from it then.
+func KillBelow(ctx context.Context, pid int, grace time.Duration) error {
+	keeper, err := readProc(pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if grace <= 0 {
+		grace = defaultGrace
+	}
+	h := newHunt("", 0, Process{PGID: -1, StartedTicks: keeper.ticks}) // of no group
+	h.below = pid
+	survivors := h.end(ctx, grace)
+	switch {
+	case h.err != nil:
+		return fmt.Errorf("end what descends from process %d: %w", pid, h.err)
+	case len(survivors) > 0:
+		return fmt.Errorf("end what descends from process %d: processes %v can't be killed", pid, survivors)
+	}
+	return nil
+}
+
 // EndStrays ends what the processes of the command have left behind: whose parent has
 // ended, so that it is ours, with its descendants, if it began at since or later (see
 // Ticks). What has the command's own process as an ancestor is none of that. It is for
@@ -87,6 +114,7 @@ type hunt struct {
 	held   bool           // the leader is our unreaped child: its group is ours
 	alone  bool           // and so are all our children (Spec.Alone)
 	since  uint64         // only what was left to us, and began then or later; 0: all
+	below  int            // only what descends from this process; 0: what is the call's
 	known  map[int]uint64 // all that were ever found: pid and start time
 	err    error          // of the last look
 }
@@ -154,15 +182,19 @@ func (h *hunt) look() { h.find() }
 // them proves that the group is the call's too.
 func (h *hunt) roots(all []proc) (found map[int]proc, proven bool) {
 	found, proven = map[int]proc{}, h.held
+	below := slices.ContainsFunc(all, func(p proc) bool { return p.pid == h.below && p.ticks == h.leader.StartedTicks })
 	for _, p := range all {
 		ours := p.pid == h.leader.PGID && p.ticks == h.leader.StartedTicks || h.alone && p.parent == os.Getpid()
 		if h.since > 0 {
 			ours = p.parent == os.Getpid() && p.pid != h.leader.PID && p.ticks >= h.since
 		}
+		if h.below > 0 {
+			ours = below && p.parent == h.below
+		}
 		if ticks, before := h.known[p.pid]; before && ticks == p.ticks {
 			ours = true
 		}
-		if !ours && !p.dead && !h.alone {
+		if !ours && !p.dead && !h.alone && h.below == 0 {
 			marked, err := bears(p.pid, h.callID, h.n)
 			h.err = errors.Join(h.err, err)
 			ours = marked

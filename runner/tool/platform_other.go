@@ -52,6 +52,11 @@ func KillCall(_ context.Context, callID string, _ int, _ Process, _ time.Duratio
 	return 0, fmt.Errorf("end call %s: %w", callID, errors.ErrUnsupported)
 }
 
+// KillBelow can't tell what descends from a process here.
+func KillBelow(context.Context, int, time.Duration) error {
+	return fmt.Errorf("end what descends from a process: %w", errors.ErrUnsupported)
+}
+
 // Parent can't be told here.
 func (Process) Parent() int { return 0 }
 
