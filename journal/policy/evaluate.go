@@ -174,7 +174,7 @@ func (e evaluation) last(r Resource) (Action, int) {
 		at = lastMatch(e.rules[:e.own], 0, r.Permission, lower)
 		action = e.action(at)
 	}
-	if r.Permission != PermissionShell || action == Deny {
+	if r.Permission != PermissionShell && r.Permission != PermissionWeb || action == Deny {
 		return action, at
 	}
 	if r.Also != "" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -320,7 +319,7 @@ func (t told) wish(ws string) runner.Wish {
 	case t.Kind == "fetch":
 		if u := t.member("url"); u != "" {
 			w.Permission = policy.PermissionWeb
-			w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionWeb, Value: journal.Cut(host(u), mostTitle)})
+			w.Resources = append(w.Resources, webOf(u)...)
 		}
 	}
 	in := t.look(ws, files, w.Permission)
@@ -426,10 +425,14 @@ func (t told) members(names ...string) []string {
 
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-func host(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return raw
+// webOf are the hosts of an address. A long one is none.
+func webOf(address string) []policy.Resource {
+	all := policy.WebResources(journal.Cut(address, mostPath))
+	for i := range all {
+		if len(address) > mostPath {
+			all[i].AlwaysAsk, all[i].Why = true, "its address is too long to be read"
+		}
+		all[i].Value, all[i].Also = journal.Cut(all[i].Value, mostTitle), journal.Cut(all[i].Also, mostTitle)
 	}
-	return u.Host
+	return all
 }
