@@ -23,7 +23,7 @@ type Resource struct {
 	Also string
 	// Could is a wildcard of what the command may become when the shell has
 	// expanded it, "" if Value is exact. A later deny or ask rule that could
-	// match it makes it asked.
+	// match it makes it asked. Of a file it is what it names if it is a pattern.
 	Could string
 	// Folder: it is a folder that is changed with all in it. What rules say of a file
 	// below it counts for it.

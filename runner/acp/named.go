@@ -57,6 +57,7 @@ type input struct {
 	files       []policy.Resource
 	untold      []policy.Resource
 	places      bool // it was said where the call acts
+	expanded    int  // patterns that were looked up
 	n           int  // what was looked up
 	untoldPatch bool // a patch has members
 	untoldIn    int  // members inside of others that can't be explained
@@ -219,18 +220,6 @@ func (in *input) text(name memberName, text string, whole bool) {
 	}
 }
 
-// place takes a text for a file that the call reads or changes.
-func (in *input) place(path string) {
-	if path == "" || !in.spend() {
-		return
-	}
-	if r := fileOf(in.permission, path, in.ws); r.Why == cantTellWhat {
-		in.untold = append(in.untold, alwaysAsked(in.asks, path))
-	} else {
-		in.files = append(in.files, r)
-	}
-}
-
 // spend counts what is looked up; false: it is too much, and asked as that.
 func (in *input) spend() bool {
 	if in.n++; in.n == mostFiles+1 {
@@ -347,8 +336,9 @@ func leads(text string) bool {
 	if len(text) > mostPath || strings.ContainsAny(text, "\n\x00") {
 		return false
 	}
+	text = strings.Trim(trimmed(text), "\"'`<>")
 	name, _, _ := strings.Cut(text, "/")
-	return name == "" || strings.HasPrefix(name, "~") && !strings.Contains(name, " ") || strings.HasPrefix(strings.ToLower(text), "file:") || slices.Contains(strings.Split(text, "/"), "..")
+	return name == "" && text != "" || strings.HasPrefix(name, "$") && !strings.Contains(name, " ") || strings.HasPrefix(name, "~") && !strings.Contains(name, " ") || strings.HasPrefix(strings.ToLower(text), "file:") || slices.Contains(strings.Split(text, "/"), "..")
 }
 
 // local is the file that a path or an address names; false: it is none of this machine's.

@@ -74,7 +74,9 @@ func eachLine(text string, give func(line string)) {
 }
 
 // blank reports whether a character is seen as nothing.
-func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+func blank(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}
 
 func trimmed(text string) string { return strings.TrimFunc(text, blank) }
 

@@ -302,9 +302,7 @@ func (t told) wish(ws string) runner.Wish {
 	w := runner.Wish{Permission: policy.PermissionMCP, Shown: t.shown(), Whole: t.onlyCommand()}
 	w.Seen = t.see(ws)
 	w.Diff = t.changesOver(w.Seen, ws)
-	for _, d := range t.Diffs {
-		w.Resources = append(w.Resources, fileOf(policy.PermissionEdit, d.Path, ws))
-	}
+	w.Resources = append(w.Resources, t.changed(ws)...)
 	command := t.command()
 	t.wishToRun(&w, command, ws)
 	reads := t.Kind == "read" || t.Kind == "search"
@@ -339,6 +337,18 @@ func (t told) wish(ws string) runner.Wish {
 	w.Resources = append(w.Resources, t.untold(w, in.places, command)...)
 	w.Resources = runner.Folders(w.Resources, ws, t.Kind == "move")
 	return w
+}
+
+// changed are the files of a call's changes.
+func (t told) changed(ws string) []policy.Resource {
+	in := &input{ws: ws, permission: policy.PermissionEdit, asks: policy.PermissionEdit, changes: true, n: -len(t.Diffs)} // they are given anyway
+	for _, d := range t.Diffs {
+		if d.Path == "" {
+			in.untold = append(in.untold, alwaysAsked(policy.PermissionEdit, "a change of a file without a name"))
+		}
+		in.place(d.Path)
+	}
+	return append(in.files, in.untold...)
 }
 
 // untold is what a call is asked as, or denied, beside what is told of it: as itself, if
