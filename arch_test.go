@@ -97,7 +97,7 @@ type pure struct {
 var doesIO = []string{"database/sql", "net/http", "os", "log/slog"}
 
 var purities = []pure{
-	{"journal/policy/...", []string{"mvdan.cc/sh/v3", "golang.org/x/text"}, doesIO},
+	{"journal/policy/...", []string{"mvdan.cc/sh/v3", "golang.org/x/text", "golang.org/x/net/idna"}, doesIO},
 	{"journal/...", nil, doesIO},
 	{"runner/acp/wire", nil, doesIO},
 }

@@ -134,6 +134,13 @@ func (l *links) matching(dir, name string) ([]string, bool) {
 	return append(matches, path), l.room >= 0 && len(matches) <= maxMatches
 }
 
+// Matches are the files that a pattern names, from a workspace on; all: there are no more.
+func Matches(pattern, workspace string) (found []string, all bool) {
+	l := links{workspace: workspace, room: maxLooked}
+	found, all = l.matching(workspace, pattern)
+	return found[:len(found)-1], all // the last is the pattern itself
+}
+
 // expand gives the paths below a folder that fit a pattern, given by its parts, as long as
 // there is room: a pattern may mean all files of the machine.
 func (l *links) expand(dir string, parts []string) (found []string) {

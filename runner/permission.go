@@ -164,6 +164,21 @@ func FileResource(permission, path, workspace string) policy.Resource {
 	return policy.Resource{Permission: permission, Value: rel}
 }
 
+// FolderOutside is the folder that a path names, if it is one that is there.
+func FolderOutside(path, workspace string) (string, bool) {
+	home, err := os.UserHomeDir()
+	switch {
+	case len(path) > maxPath || strings.HasPrefix(path, "~") && err != nil:
+		return "", false
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		path = filepath.Join(home, path[1:])
+	case !filepath.IsAbs(path):
+		path = workspace + "/" + path
+	}
+	info, err := os.Stat(path)
+	return realPath(filepath.Clean(path), 0), err == nil && info.IsDir()
+}
+
 // encodedSize is what a value takes in an event: the bounds are on that (JRN-6).
 func encodedSize(v any) int {
 	b, err := journal.Encode(v)

@@ -117,7 +117,7 @@ func (g *AskGroup) add(d Decision) {
 	case always && !g.AlwaysAsk: // what weighs less says nothing beside it
 		g.AlwaysAsk, g.Why = true, []string{why}
 	case slices.Contains(g.Why, why):
-	case always, !g.AlwaysAsk && (r.Unproven || r.Partly) && d.FromPreset && d.Rule.Action == Allow:
+	case always, !g.AlwaysAsk && r.Could != "" && isFile(r), !g.AlwaysAsk && (r.Unproven || r.Partly) && d.FromPreset && d.Rule.Action == Allow:
 		g.Why = append(g.Why, why)
 	}
 }
@@ -174,7 +174,10 @@ func (e evaluation) last(r Resource) (Action, int) {
 		at = lastMatch(e.rules[:e.own], 0, r.Permission, lower)
 		action = e.action(at)
 	}
-	if r.Permission != PermissionShell || action == Deny {
+	if isFile(r) && r.Could != "" && action == Allow {
+		return e.could(r, at)
+	}
+	if r.Permission != PermissionShell && r.Permission != PermissionWeb || action == Deny {
 		return action, at
 	}
 	if r.Also != "" {
@@ -195,6 +198,21 @@ func (e evaluation) last(r Resource) (Action, int) {
 		}
 	}
 	return action, at
+}
+
+// could finds a rule, behind the one that allows a pattern of files' names, that asks for or
+// denies what it may name: then it is asked.
+func (e evaluation) could(r Resource, at int) (Action, int) {
+	for i := at + 1; i < len(e.rules); i++ {
+		rule := e.rules[i]
+		if rule.Permission != r.Permission || e.action(i) == Allow {
+			continue
+		}
+		if overlaps(rule.Pattern, r.Could) || i < e.own && overlaps(rule.Pattern, strings.ToLower(r.Could)) {
+			return Ask, i
+		}
+	}
+	return Allow, at
 }
 
 // action of a rule; none, or one that isn't known, asks.

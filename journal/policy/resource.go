@@ -17,12 +17,13 @@ type Resource struct {
 	// other neutral resource only by the session's own deny and ask rules.
 	Neutral bool
 	// Also is a second reading of a shell command (without assignments in
-	// front, the folder of the program, git's global options) by which a deny
-	// or ask rule catches it; an allow rule never does. "" if there is none.
+	// front, the folder of the program, git's global options), or of a host
+	// with a port (the host), by which a deny or ask rule catches it; an allow
+	// rule never does. "" if there is none.
 	Also string
 	// Could is a wildcard of what the command may become when the shell has
 	// expanded it, "" if Value is exact. A later deny or ask rule that could
-	// match it makes it asked.
+	// match it makes it asked. Of a file it is what it names if it is a pattern.
 	Could string
 	// Folder: it is a folder that is changed with all in it. What rules say of a file
 	// below it counts for it.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -68,7 +69,17 @@ func (r Rule) Validate() error {
 	}
 }
 
+// ownPort is one that an address has without saying so.
+var ownPort = regexp.MustCompile(`:(80|443)$`)
+
 // matches reports whether the rule speaks about the value under permission.
 func (r Rule) matches(permission, value string) bool {
-	return r.Permission == permission && Match(r.Pattern, value)
+	if r.Permission != permission {
+		return false
+	}
+	if permission != PermissionWeb {
+		return Match(r.Pattern, value)
+	}
+	pattern := webPattern(r.Pattern)
+	return Match(pattern, value) || r.Action != Allow && Match(ownPort.ReplaceAllString(pattern, ""), value)
 }

@@ -56,7 +56,8 @@ func (t told) directories(ws string, runs bool) (dirs []string, untold []policy.
 		if home, err := os.UserHomeDir(); err == nil && (dir == "~" || strings.HasPrefix(dir, "~/")) {
 			dir = filepath.Join(home, dir[1:])
 		}
-		if dir == "" || !known || dir[0] == '~' {
+		all, clear := meanings(dir)
+		if dir == "" || !known || dir[0] == '~' || len(all) > 1 || !clear {
 			untold = append(untold, alwaysAsked(policy.PermissionShell, startOf(key)+": "+startOf(string(v[:min(len(v), 2*mostShown)]))))
 			dir = string(v[:min(len(v), mostShown)])
 		} else if !filepath.IsAbs(dir) {

@@ -75,7 +75,11 @@ func (in *input) glob(text string, sure bool) {
 	}
 	for _, one := range alternatives {
 		if sure {
-			one = strings.ReplaceAll(one, `\`, "")
+			one = trimmed(strings.ReplaceAll(one, `\`, ""))
+			if setOutside.MatchString(one) {
+				in.untold = append(in.untold, alwaysAsked(in.asks, text))
+				continue
+			}
 		}
 		if leftOut := sure && strings.HasPrefix(one, "!"); strings.Trim(one, " ") != "" && !leftOut {
 			in.one(one, sure)
@@ -102,7 +106,7 @@ func (in *input) one(text string, sure bool) {
 		if at < 0 && !sure && !in.isThere(path) {
 			continue
 		}
-		in.place(path)
+		in.only(path)
 		if path == text {
 			break
 		}

@@ -47,20 +47,22 @@ var (
 // input is one look through what a call was given: each text that may be a file is
 // judged as one, and what can't be explained is asked.
 type input struct {
-	ws         string
-	permission string // of files
-	asks       string // the permission for what can't be explained
-	strange    bool   // of this call a text under any name may be a file
-	shell      bool   // it has a command, which is judged for itself
-	changes    bool
-	changed    map[string]bool // the files of its changes
-	files      []policy.Resource
-	untold     []policy.Resource
-	places     bool // it was said where the call acts
-	n          int  // what was looked up
-	untoldIn   int  // members inside of others that can't be explained
-	globs      []glob
-	bases      []string // where patterns may begin besides
+	ws          string
+	permission  string // of files
+	asks        string // the permission for what can't be explained
+	strange     bool   // of this call a text under any name may be a file
+	shell       bool   // it has a command, which is judged for itself
+	changes     bool
+	changed     map[string]bool // the files of its changes
+	files       []policy.Resource
+	untold      []policy.Resource
+	places      bool // it was said where the call acts
+	expanded    int  // patterns that were looked up
+	n           int  // what was looked up
+	untoldPatch bool // a patch has members
+	untoldIn    int  // members inside of others that can't be explained
+	globs       []glob
+	bases       []string // where patterns may begin besides
 }
 
 // look goes through the input once.
@@ -115,7 +117,7 @@ type under struct {
 // over the value once, and copies nothing: it may be long.
 func (in *input) all(raw json.RawMessage) {
 	var open []under // the objects and lists that the value is in
-	here := under{}
+	here, whole := under{}, false
 	wire.EachToken(raw, func(is wire.Token, token, rest json.RawMessage) bool {
 		switch is {
 		case wire.TokenOpen:
@@ -126,14 +128,15 @@ func (in *input) all(raw json.RawMessage) {
 			}
 		case wire.TokenName:
 			if len(open) > 0 {
-				here = in.member(open, wire.Text(token), rest)
+				here, whole = in.member(open, wire.Text(token), rest), true
 				return true
 			}
 		case wire.TokenLeaf:
 			if token[0] == '"' {
-				in.text(here.name, wire.Text(token))
+				in.text(here.name, wire.Text(token), whole)
 			}
 		}
+		whole = false
 		if len(open) > 0 {
 			here = open[len(open)-1] // of what comes next in a list
 		}
@@ -146,6 +149,10 @@ func (in *input) all(raw json.RawMessage) {
 func (in *input) member(open []under, key string, rest json.RawMessage) under {
 	of := open[len(open)-1]
 	in.key(of.name, key)
+	if of.name.patch && !in.untoldPatch { // it has a form of its own
+		in.untoldPatch = true
+		in.cantTellPatch(key)
+	}
 	asked := of.asked || len(open) > 1 && in.inner(of.name.is, key, rest)
 	return under{memberNamed(key), asked}
 }
@@ -192,15 +199,13 @@ func (in *input) key(name memberName, key string) {
 	}
 }
 
-// text looks at one text.
-func (in *input) text(name memberName, text string) {
+// text looks at one text. whole: it is all of what stands under the name.
+func (in *input) text(name memberName, text string, whole bool) {
 	switch {
 	case text == "" || name.runs, in.shell && policy.SaysWhere(name.is, true):
 	case name.content:
 	case name.patch:
-		for _, file := range headers(text) {
-			in.header(file)
-		}
+		in.patch(text, whole)
 	case name.patterns:
 		if in.strange && in.spend() {
 			in.globs = append(in.globs, glob{name: plain(name.is), text: text})
@@ -215,18 +220,6 @@ func (in *input) text(name memberName, text string) {
 	}
 }
 
-// place takes a text for a file that the call reads or changes.
-func (in *input) place(path string) {
-	if path == "" || !in.spend() {
-		return
-	}
-	if r := fileOf(in.permission, path, in.ws); r.Why == cantTellWhat {
-		in.untold = append(in.untold, alwaysAsked(in.asks, path))
-	} else {
-		in.files = append(in.files, r)
-	}
-}
-
 // spend counts what is looked up; false: it is too much, and asked as that.
 func (in *input) spend() bool {
 	if in.n++; in.n == mostFiles+1 {
@@ -235,17 +228,46 @@ func (in *input) spend() bool {
 	return in.n <= mostFiles
 }
 
-// header is a file that a patch names. What stands before it, as git writes it, may be
-// a folder or not: unless it is a file that is judged anyway, both are.
-func (in *input) header(file string) {
-	_, short, cut := strings.Cut(file, "/")
-	if cut && (strings.HasPrefix(file, "a/") || strings.HasPrefix(file, "b/")) {
+// patch judges the files that a patch names. If it may name more that nobody can tell, it
+// is asked, whatever rules allow: they are about files.
+func (in *input) patch(text string, whole bool) {
+	if line := readPatch(text, whole, in.header); line != "" {
+		in.cantTellPatch(line)
+	}
+}
+
+func (in *input) cantTellPatch(part string) {
+	r := alwaysAsked(in.asks, "a part of its patch: "+startOf(part))
+	r.Why = "the files that its patch changes can't all be told"
+	in.untold = append(in.untold, r)
+}
+
+// header is a file that a patch names, and whether the call says that it changes that. What
+// stands before it, as git writes it, may be a folder or not: unless it is a file that is
+// judged anyway, both are.
+func (in *input) header(file string) (changed bool) {
+	short := file
+	if strings.HasPrefix(file, "a/") || strings.HasPrefix(file, "b/") {
+		short = file[2:]
 		in.place(short)
 		if in.changed[short] {
-			return
+			return true
 		}
 	}
 	in.place(file)
+	if in.changed[relative(file, in.ws)] {
+		return true
+	}
+	// Beside a change of other files: how much of it is left out nobody can tell.
+	for len(in.changed) > 0 && !filepath.IsAbs(short) {
+		first, rest, cut := strings.Cut(short, "/")
+		if !cut || in.isThere(first) {
+			break
+		}
+		short = rest
+		in.place(short)
+	}
+	return false
 }
 
 // base takes a path for a folder that patterns may begin in.
@@ -314,8 +336,9 @@ func leads(text string) bool {
 	if len(text) > mostPath || strings.ContainsAny(text, "\n\x00") {
 		return false
 	}
+	text = strings.Trim(trimmed(text), "\"'`<>")
 	name, _, _ := strings.Cut(text, "/")
-	return name == "" || strings.HasPrefix(name, "~") && !strings.Contains(name, " ") || strings.HasPrefix(strings.ToLower(text), "file:") || slices.Contains(strings.Split(text, "/"), "..")
+	return name == "" && text != "" || strings.HasPrefix(name, "$") && !strings.Contains(name, " ") || strings.HasPrefix(name, "~") && !strings.Contains(name, " ") || strings.HasPrefix(strings.ToLower(text), "file:") || slices.Contains(strings.Split(text, "/"), "..")
 }
 
 // local is the file that a path or an address names; false: it is none of this machine's.
@@ -329,50 +352,6 @@ func local(text string) (path string, known bool) {
 		return u.Path, true
 	}
 	return text, !has || !strings.HasPrefix(rest, "//")
-}
-
-// headers are the files that a patch names: those of its hunks, and what it says of
-// files before them.
-func headers(patch string) (files []string) {
-	before := "" // what a line behind "--- " names
-	for line := range strings.Lines(patch) {
-		line = strings.TrimRight(line, "\r\n")
-		kind, name := headerOf(line)
-		switch kind {
-		case "--- ":
-			before = name
-			continue
-		case "+++ ":
-			if before != "" && before != "/dev/null" {
-				files = append(files, before)
-			}
-			if name != "/dev/null" {
-				files = append(files, name)
-			}
-		case "diff --git ":
-			files = append(files, strings.Fields(name)...)
-		case "":
-		default:
-			files = append(files, name)
-		}
-		before = ""
-	}
-	return files
-}
-
-var ofHeaders = []string{
-	"--- ", "+++ ", "diff --git ", "Index: ", "rename from ", "rename to ", "copy from ", "copy to ",
-	"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "*** Move File: ", "*** Rename File: ",
-}
-
-func headerOf(line string) (kind, name string) {
-	for _, kind := range ofHeaders {
-		if rest, ok := strings.CutPrefix(line, kind); ok {
-			rest, _, _ = strings.Cut(rest, "\t")
-			return kind, strings.Trim(strings.TrimSpace(rest), `"`)
-		}
-	}
-	return "", ""
 }
 
 // fileOf is a file that an agent names by a path or an address.

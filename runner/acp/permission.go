@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -303,9 +302,7 @@ func (t told) wish(ws string) runner.Wish {
 	w := runner.Wish{Permission: policy.PermissionMCP, Shown: t.shown(), Whole: t.onlyCommand()}
 	w.Seen = t.see(ws)
 	w.Diff = t.changesOver(w.Seen, ws)
-	for _, d := range t.Diffs {
-		w.Resources = append(w.Resources, fileOf(policy.PermissionEdit, d.Path, ws))
-	}
+	w.Resources = append(w.Resources, t.changed(ws)...)
 	command := t.command()
 	t.wishToRun(&w, command, ws)
 	reads := t.Kind == "read" || t.Kind == "search"
@@ -320,7 +317,7 @@ func (t told) wish(ws string) runner.Wish {
 	case t.Kind == "fetch":
 		if u := t.member("url"); u != "" {
 			w.Permission = policy.PermissionWeb
-			w.Resources = append(w.Resources, policy.Resource{Permission: policy.PermissionWeb, Value: journal.Cut(host(u), mostTitle)})
+			w.Resources = append(w.Resources, webOf(u)...)
 		}
 	}
 	in := t.look(ws, files, w.Permission)
@@ -340,6 +337,18 @@ func (t told) wish(ws string) runner.Wish {
 	w.Resources = append(w.Resources, t.untold(w, in.places, command)...)
 	w.Resources = runner.Folders(w.Resources, ws, t.Kind == "move")
 	return w
+}
+
+// changed are the files of a call's changes.
+func (t told) changed(ws string) []policy.Resource {
+	in := &input{ws: ws, permission: policy.PermissionEdit, asks: policy.PermissionEdit, changes: true, n: -len(t.Diffs)} // they are given anyway
+	for _, d := range t.Diffs {
+		if d.Path == "" {
+			in.untold = append(in.untold, alwaysAsked(policy.PermissionEdit, "a change of a file without a name"))
+		}
+		in.place(d.Path)
+	}
+	return append(in.files, in.untold...)
 }
 
 // untold is what a call is asked as, or denied, beside what is told of it: as itself, if
@@ -426,10 +435,14 @@ func (t told) members(names ...string) []string {
 
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-func host(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return raw
+// webOf are the hosts of an address. A long one is none.
+func webOf(address string) []policy.Resource {
+	all := policy.WebResources(journal.Cut(address, mostPath))
+	for i := range all {
+		if len(address) > mostPath {
+			all[i].AlwaysAsk, all[i].Why = true, "its address is too long to be read"
+		}
+		all[i].Value, all[i].Also = journal.Cut(all[i].Value, mostTitle), journal.Cut(all[i].Also, mostTitle)
 	}
-	return u.Host
+	return all
 }
