@@ -139,4 +139,7 @@ var activeFiles = []string{
 	".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "Jenkinsfile", ".forgejo/*", ".gitea/*", ".woodpecker*",
 	".holdfast-workspace", "*/.holdfast-workspace",
 	".vscode/*", "*/.vscode/*", ".idea/*", "*/.idea/*", ".devcontainer/*",
+	// What the agents themselves may run, and which programs they start.
+	".claude/*", "*/.claude/*", ".mcp.json", "*/.mcp.json", "opencode.json", "*/opencode.json", "opencode.jsonc", "*/opencode.jsonc",
+	".opencode/*", "*/.opencode/*", ".gemini/*", "*/.gemini/*", ".codex/*", "*/.codex/*", ".cursor/*", "*/.cursor/*",
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,23 @@ func TestTold_CoversACommandInAnotherForm(t *testing.T) {
 		was, now := told{Title: "x", Kind: "execute", Input: json.RawMessage(c.was)}, told{Title: "x", Kind: "execute", Input: json.RawMessage(c.now)}
 		if got := was.covers(&now, "/w"); got != c.want {
 			t.Errorf("%s, then %s: %v", c.was, c.now, got)
+		}
+	}
+}
+
+// What a call has twice is asked, since its tool may take the other one, and is answered on
+// its page, where both stand.
+//
+// proves PER-1 PER-4
+func TestWish_AMemberTwice(t *testing.T) {
+	t.Parallel()
+	for input, asked := range map[string]bool{
+		`{"command":"ls"}`: false, `{"command":"rm -rf x","command":"ls"}`: true, `{"command":"ls","env":{"A":"1","A":"2"}}`: true,
+	} {
+		w := told{Title: "ls", Kind: "execute", Input: json.RawMessage(input)}.wish("/w")
+		got := slices.ContainsFunc(w.Resources, func(r policy.Resource) bool { return r.AlwaysAsk && strings.Contains(r.Why, "two values") })
+		if got != asked || w.Whole == asked {
+			t.Errorf("%s: asked %t, whole %t, %+v", input, got, w.Whole, w.Resources)
 		}
 	}
 }

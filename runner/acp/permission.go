@@ -333,6 +333,9 @@ func (t told) wish(ws string) runner.Wish {
 		}
 	}
 	w.Resources = append(w.Resources, t.unexplained(w.Permission)...)
+	if twice := t.givenTwice(w.Permission); len(twice) > 0 {
+		w.Whole, w.Resources = false, append(w.Resources, twice...)
+	}
 	w.Resources = append(w.Resources, in.untold...)
 	w.Resources = append(w.Resources, t.untold(w, in.places, command)...)
 	w.Resources = runner.Folders(w.Resources, ws, t.Kind == "move")

@@ -66,6 +66,18 @@ func (t told) unexplained(permission string) []policy.Resource {
 	return out
 }
 
+// givenTwice is the member of a call's input that it has more than once: what is judged and
+// shown is one of the two, and the tool may take the other.
+func (t told) givenTwice(permission string) []policy.Resource {
+	name, twice := wire.Twice(t.Input)
+	if !twice {
+		return nil
+	}
+	r := alwaysAsked(permission, startOf(name)+": given more than once")
+	r.Why = "which of two values the tool would take can't be told"
+	return []policy.Resource{r}
+}
+
 const cantTellWhat = "what it would do can't be told"
 
 // mostShown is how much of what can't be told is shown, in bytes.

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -276,5 +277,25 @@ func TestEachLeaf(t *testing.T) {
 		if strings.Join(got, "|") != want {
 			t.Errorf("%s has %q, want %s", in, got, want)
 		}
+	}
+}
+
+// proves PER-1
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		``: "", `{"a":1,"b":{"a":2},"c":[{"a":1},{"a":1}]}`: "", `["a","a"]`: "", `"a"`: "",
+		`{"a":1,"b":2,"a":1}`: "a", `{"a":1,"\u0061":2}`: "a", `{"x":[{"a":{"b":1,"b":1}}]}`: "b", `{"x":{"y":1},"x":2}`: "x",
+	} {
+		if got, twice := Twice([]byte(raw)); got != want || twice != (want != "") {
+			t.Errorf("%s: %q, %t", raw, got, twice)
+		}
+	}
+	var many strings.Builder
+	for i := range mostNames + 1 {
+		fmt.Fprintf(&many, `,"m%d":1`, i)
+	}
+	if _, twice := Twice([]byte("{" + many.String()[1:] + "}")); !twice {
+		t.Error("too many to tell are told")
 	}
 }

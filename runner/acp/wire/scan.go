@@ -110,6 +110,39 @@ func EachToken(raw json.RawMessage, give func(is Token, token, rest json.RawMess
 	}
 }
 
+// mostNames is how many members of a value are gone over to find one that is there twice.
+const mostNames = 100_000
+
+// Twice gives the name of a member that an object of a value has more than once, however
+// deep: readers differ in which of the two they take. One that has too many members to tell
+// has one, too.
+func Twice(raw json.RawMessage) (name string, twice bool) {
+	var objects []map[string]bool
+	left := mostNames
+	EachToken(raw, func(is Token, token, _ json.RawMessage) bool {
+		switch is {
+		case TokenOpen:
+			objects = append(objects, map[string]bool{})
+		case TokenClose:
+			objects = objects[:max(0, len(objects)-1)]
+		case TokenName:
+			if len(objects) == 0 {
+				return true
+			}
+			name = Text(token)
+			names := objects[len(objects)-1]
+			left--
+			twice = left < 0 || names[name]
+			names[name] = true
+		}
+		return !twice
+	})
+	if !twice {
+		name = ""
+	}
+	return name, twice
+}
+
 // EachLeaf gives what a value of a message holds, however deep: its texts, numbers and
 // words as they are written, in order and uncopied, until give has seen enough. It goes
 // over the value once. Names of members are none.
