@@ -16,7 +16,8 @@ import (
 type form struct{ c *fiber.Ctx }
 
 // parseForm reads a form's body: application/x-www-form-urlencoded, valid UTF-8.
-// Codes: unsupported, invalid.
+// Each field is there once: of two answers in one form neither is taken for the other.
+// Codes: unsupported, invalid, unprocessable.
 func parseForm(c *fiber.Ctx) (form, error) {
 	if len(c.Request().Body()) == 0 {
 		return form{c}, nil
@@ -25,18 +26,23 @@ func parseForm(c *fiber.Ctx) (form, error) {
 	if err != nil || kind != fiber.MIMEApplicationForm || c.Get(fiber.HeaderContentEncoding) != "" {
 		return form{}, journal.Errorf(journal.Unsupported, "A form must be sent as application/x-www-form-urlencoded. Nothing was recorded.").Typed("unsupported-media-type")
 	}
-	ok := true
+	ok, names, twice := true, map[string]bool{}, false
 	for k, v := range c.Request().PostArgs().All() {
 		ok = ok && utf8.Valid(k) && utf8.Valid(v)
+		twice = twice || names[string(k)]
+		names[string(k)] = true
 	}
 	if !ok {
 		return form{}, journal.Errorf(journal.Invalid, "The form isn't valid UTF-8. Nothing was recorded.").Typed("not-utf8")
+	}
+	if twice {
+		return form{}, refuse("field-twice", "The form has one of its fields twice, so it can't be told what is meant. Go back, and send it from its page.")
 	}
 	return form{c}, nil
 }
 
 // text gives a field as it was sent, "" if it is missing. Browsers send CRLF for
-// a line's end; the first of several fields of one name counts.
+// a line's end.
 func (f form) text(name string) string {
 	return journal.LineEnds(string(f.c.Request().PostArgs().Peek(name)))
 }
@@ -58,7 +64,7 @@ func (f form) fields(prefix string) []formField {
 	return out
 }
 
-// sent are all fields; the first of several of one name counts.
+// sent are all fields.
 func (f form) sent() sentForm {
 	out := sentForm{values: map[string]string{}}
 	for k, v := range f.c.Request().PostArgs().All() {

@@ -63,6 +63,7 @@ var headings = map[string]string{
 	"setup-needed":           "This server isn’t set up yet",
 	"cross-site":             "Refused",
 	"commit-unknown":         "It isn’t known whether this was recorded",
+	"other-turn":             "Another turn is open now",
 	"prompt-promoted":        "This message was delivered already",
 	"drawn-for-another":      "Somebody else is signed in now",
 	"method-not-allowed":     "Nothing to read here",
@@ -180,6 +181,10 @@ func resendOf(status int, e *journal.Error, k kept) *pages.Resend {
 	switch {
 	case e.Slug() == "idempotency-key-reused":
 		r.Key, r.Label = newKey(), "Send the new text as a separate message"
+	case e.Slug() == "other-turn":
+		r.Key, r.Label = newKey(), "Send it, and stop nothing"
+		r.Fields = slices.DeleteFunc(slices.Clone(k.Fields), func(f pages.Field) bool { return f.Name == "delivery" || f.Name == turnField })
+		return r
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, status == http.StatusInternalServerError:
 		// The same key: whatever became of the first, it is recorded once.
 	case status == http.StatusUnprocessableEntity, status == http.StatusRequestEntityTooLarge, status == http.StatusBadRequest:

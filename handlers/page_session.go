@@ -272,10 +272,10 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	text, delivery := f.text("text"), f.word("delivery")
+	in := promptInput{Text: f.text("text"), Delivery: f.word("delivery"), TurnID: f.word(turnField)}
 	keep(c, kept{
-		Text: text, Action: "/sessions/" + id + "/prompts", Field: "text", Key: f.text("idempotency_key"), Session: id,
-		Fields: []pages.Field{{Name: "delivery", Value: delivery}, {Name: keptField, Value: f.text(keptField)}},
+		Text: in.Text, Action: "/sessions/" + id + "/prompts", Field: "text", Key: f.text("idempotency_key"), Session: id,
+		Fields: []pages.Field{{Name: "delivery", Value: in.Delivery}, {Name: turnField, Value: in.TurnID}, {Name: keptField, Value: f.text(keptField)}},
 	})
 	key, err := f.key()
 	if err == nil {
@@ -283,7 +283,7 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	}
 	var r journal.Receipt
 	if err == nil {
-		r, err = s.createPrompt(c.UserContext(), current(c).User.ID, id, key, text, delivery)
+		r, err = s.createPrompt(c.UserContext(), current(c).User.ID, id, key, in)
 	}
 	if err != nil {
 		return s.orNoSession(c, id, err)
@@ -295,6 +295,9 @@ func (s *Server) submitPrompt(c *fiber.Ctx) error {
 	}
 	return toSession(c, id, n, r.AdmittedSeq)
 }
+
+// turnField is the turn that a form was drawn for, which alone it may stop.
+const turnField = "turn_id"
 
 // submitWithdrawal: POST /prompts/:id/withdrawal. A repeat is the same answer (ADM-8).
 func (s *Server) submitWithdrawal(c *fiber.Ctx) error {
@@ -344,7 +347,7 @@ func (s *Server) submitInterruption(c *fiber.Ctx) error {
 	}
 	mode, err := parseMode(f.word("mode"))
 	if err == nil {
-		err = s.store.RequestInterrupt(c.UserContext(), current(c).User.ID, id, mode)
+		err = s.store.InterruptTurn(c.UserContext(), current(c).User.ID, id, f.word(turnField), mode)
 	}
 	if slugOf(err) == "no-open-turn" && s.endedByViewer(c, id) {
 		return toSession(c, id, noticeStopped, 0)

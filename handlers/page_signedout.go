@@ -40,7 +40,7 @@ var missionFields = slices.Concat([]string{"workspace", "agent", "preset", keptF
 var signedOutForms = []signedOutForm{
 	{path: regexp.MustCompile(`^/sessions$`), page: "/sessions/new", lost: "The session was not started.", field: "prompt", fields: missionFields, settings: true, again: "Start session", refill: (*Server).refillMission},
 	{path: regexp.MustCompile(`^/sessions/new/unsent$`), page: "/sessions/new", lost: "The text was not kept.", field: "prompt", fields: missionFields, settings: true, again: "Keep the text, don’t send it"},
-	{path: regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), page: "/sessions/$1", lost: "The message was not sent.", field: "text", fields: []string{"delivery", keptField}, again: "Send it now"},
+	{path: regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/prompts$`), page: "/sessions/$1", lost: "The message was not sent.", field: "text", fields: []string{"delivery", turnField, keptField}, again: "Send it now"},
 	{path: regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/unsent$`), page: "/sessions/$1", lost: "The text that is kept was not changed.", field: "text", fields: []string{keptField}, again: "Keep the text, don’t send it"},
 	{path: regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/settings$`), page: "/sessions/$1/settings", lost: "The settings were not recorded.", settings: true, refill: (*Server).refillAgentSettings},
 	{path: regexp.MustCompile(`^/sessions/(ses_[0-9a-z]{1,64})/continuation$`), page: "/sessions/$1", lost: "The session was not continued, and nothing of its limits was changed."},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"holdfast/journal"
+	"holdfast/store"
 	"holdfast/store/storetest"
 )
 
@@ -78,5 +79,47 @@ func TestPages_StopWhileItAsks(t *testing.T) {
 		if title := b.doc.Find("title").Text(); !strings.HasPrefix(title, "(1) Decision needed: ") {
 			t.Errorf("the title is %q", title)
 		}
+	})
+}
+
+// A form that stops a turn is about the one that it was drawn for. Sent while another is
+// open it does nothing, says so, and keeps what was typed.
+func TestPages_StopOfAnotherTurn(t *testing.T) {
+	// proves COO-4 PER-6 ADM-4
+	onEach(t, func(t *testing.T, w *world) {
+		worker := store.Worker{ID: "w1", StateFolderID: "f1", Host: "h", Agents: []store.Agent{{Name: "own", Kind: "acp", Available: true, Steer: "after_turn"}}}
+		if err := w.store.SeeWorker(t.Context(), worker); err != nil {
+			t.Fatal(err)
+		}
+		made := storetest.MustSession(t, w.store, w.alice.user.ID, func(n *store.NewSession) {
+			n.Agent, n.Prompt = "own", &store.PromptInput{Text: "go", Delivery: journal.Queue}
+		})
+		run := w.pickUp(t, w.alice, made.ID)
+		path := "/sessions/" + made.ID
+		b := w.tab(t, w.alice)
+		stop, stopBody := b.open(path+"/stop").fields(`[data-testid="stop-form"]`, vals("mode", "now"))
+		send, sendBody := b.open(path).fields(`[data-testid="composer"]`, vals("text", "instead of it", "delivery", "interrupt"))
+		first := storetest.MustState(t, w.store, made.ID).Turn.ID
+		storetest.MustPrompt(t, w.store, w.alice.user.ID, made.ID, "next", journal.Queue)
+		if _, _, err := w.store.EndTurn(t.Context(), run.Claim, store.EndTurn{End: journal.TurnEnded{Outcome: journal.Completed}, Actor: journal.Agent()}); err != nil {
+			t.Fatal(err)
+		}
+		second := storetest.MustPromote(t, w.store, run.Claim)
+		head := len(storetest.Events(t, w.store, made.ID))
+
+		b.post(stop, stopBody).page().want(http.StatusConflict, "Another turn is open now", "has ended", "Nothing was stopped or recorded", "Back to the session")
+		b.post(send, sendBody).page().want(http.StatusConflict, "Another turn is open now", "instead of it", "Send it, and stop nothing")
+		as := as(w.alice)
+		api := "/api/v1" + path
+		if p := w.do(t, post, api+"/interruption", as, sendsJSON(`{"turn_id":"`+first+`"}`)).wantProblem(t, http.StatusConflict, "other-turn"); p["turn_id"] != second {
+			t.Errorf("it says %v", p)
+		}
+		w.do(t, post, api+"/prompts", as, key("k"), sendsJSON(`{"text":"x","delivery":"interrupt","turn_id":"`+first+`"}`)).wantProblem(t, http.StatusConflict, "other-turn")
+		if n := len(storetest.Events(t, w.store, made.ID)); n != head {
+			t.Fatalf("%d entries were recorded", n-head)
+		}
+		b.post(send, sendBody).page().submit(`[data-testid="resend-form"]`, nil).follow().page().wantState(journal.StateRunning).want(http.StatusOK, "instead of it", "Recorded as entry #")
+		w.do(t, post, api+"/interruption", as, sendsJSON(`{"turn_id":"`+second+`"}`)).want(t, http.StatusAccepted)
+		b.open(path).page().wantState(journal.StateStopping)
 	})
 }

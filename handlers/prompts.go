@@ -10,15 +10,22 @@ import (
 	"holdfast/store"
 )
 
+// promptInput is a prompt as a program or a form sends it.
+type promptInput struct {
+	Text     string `json:"text"`
+	Delivery string `json:"delivery"`
+	TurnID   string `json:"turn_id"` // the turn that may be stopped for it; "": any
+}
+
 // createPrompt submits a prompt; form and API share it (ADM-1 to ADM-5). key is
 // checked already. Codes as store.SubmitPrompt, and unprocessable for a delivery
 // that isn't known.
-func (s *Server) createPrompt(ctx context.Context, ownerID, sessionID, key, text, delivery string) (journal.Receipt, error) {
-	d, stops, err := journal.ParseDelivery(delivery)
+func (s *Server) createPrompt(ctx context.Context, ownerID, sessionID, key string, in promptInput) (journal.Receipt, error) {
+	d, stops, err := journal.ParseDelivery(in.Delivery)
 	if err != nil {
 		return journal.Receipt{}, err
 	}
-	r, err := s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: text, Delivery: d, Stops: stops})
+	r, err := s.store.SubmitPrompt(ctx, ownerID, sessionID, key, store.PromptInput{Text: in.Text, Delivery: d, Stops: stops, Turn: in.TurnID})
 	store.Crash("admit.before_reply")
 	return r, err
 }
@@ -42,17 +49,14 @@ func (s *Server) submitJSON(c *fiber.Ctx, id string) (journal.Receipt, error) {
 	if err != nil {
 		return journal.Receipt{}, err
 	}
-	var in struct {
-		Text     string `json:"text"`
-		Delivery string `json:"delivery"`
-	}
+	var in promptInput
 	if err := readJSON(c, &in); err != nil {
 		return journal.Receipt{}, err
 	}
 	if err := s.limit(c); err != nil {
 		return journal.Receipt{}, err
 	}
-	return s.createPrompt(c.UserContext(), current(c).User.ID, id, key, in.Text, in.Delivery)
+	return s.createPrompt(c.UserContext(), current(c).User.ID, id, key, in)
 }
 
 // apiWithdraw: DELETE /api/v1/prompts/{id}.

@@ -333,14 +333,15 @@ func orHidden(err error, exists func() error) error {
 // apiInterrupt: POST /api/v1/sessions/{id}/interruption.
 func (s *Server) apiInterrupt(c *fiber.Ctx) error {
 	var in struct {
-		Mode string `json:"mode"`
+		Mode   string `json:"mode"`
+		TurnID string `json:"turn_id"`
 	}
 	return s.onSession(c, &in, func(ctx context.Context, ownerID, id string) error {
 		mode, err := parseMode(in.Mode)
 		if err != nil {
 			return err
 		}
-		return s.store.RequestInterrupt(ctx, ownerID, id, mode)
+		return s.store.InterruptTurn(ctx, ownerID, id, in.TurnID, mode)
 	})
 }
 

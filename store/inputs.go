@@ -16,6 +16,9 @@ type PromptInput struct {
 	Text     string
 	Delivery journal.Delivery
 	Stops    bool // the open turn is stopped for it, if there is one; then it steers
+	// Turn is the one that may be stopped for it; "": any. It says under which condition
+	// the prompt is taken, not what it is: the same key with another is the same prompt.
+	Turn string
 }
 
 // recorded is the prompt as the journal takes it, from a form as from a program (ADM-3).
@@ -58,7 +61,7 @@ func (r *inputRow) receipt() journal.Receipt {
 // end is asked for in the same transaction (COO-4), once, and this prompt is what the
 // turn is stopped for: it goes before the queue, and the end holds nothing (PRO-5).
 // Without an open turn there is nothing to stop, and it is a steer like others.
-// Codes: not_found, conflict (archived, or 200 wait already), unprocessable
+// Codes: not_found, conflict (archived, 200 wait already, or another turn is open), unprocessable
 // (the key was used for something else, ADM-4), unavailable.
 func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, p PromptInput) (journal.Receipt, error) {
 	if err := journal.CheckText(p.Text); err != nil {
@@ -87,6 +90,9 @@ func (s *Store) SubmitPrompt(ctx context.Context, owner, sessionID, key string, 
 		Crash("admit.inserted")
 		out = journal.Receipt{ID: id, SessionID: sessionID, AdmittedSeq: l.seq, Delivery: p.Delivery, State: journal.InputAdmitted, CreatedAt: l.now}
 		if p.Stops && l.st.TurnOpen() {
+			if err := l.isOpen(p.Turn); err != nil {
+				return err
+			}
 			if err := l.interrupt(ctx, owner, &journal.InterruptRequested{By: owner, Mode: journal.InterruptNow, PromptID: id}); err != nil {
 				return err
 			}

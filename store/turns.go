@@ -14,6 +14,13 @@ import (
 // but what prompts were to be delivered after the stop is held from now on: the last word counts.
 // Codes: not_found, conflict if no turn is open.
 func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, mode journal.InterruptMode) error {
+	return s.InterruptTurn(ctx, owner, sessionID, "", mode)
+}
+
+// InterruptTurn is RequestInterrupt for the turn that who asks has read of, and for none
+// that has begun since; turn "": for whichever is open. Codes: as RequestInterrupt, and
+// conflict if another turn is open.
+func (s *Store) InterruptTurn(ctx context.Context, owner, sessionID, turn string, mode journal.InterruptMode) error {
 	err := s.write(ctx, sessionID, func(ctx context.Context, t *tx) error {
 		l, err := t.lockOwned(ctx, sessionID, owner)
 		if err != nil {
@@ -21,6 +28,9 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 		}
 		if !l.st.TurnOpen() {
 			return journal.Errorf(journal.Conflict, "No turn is open, so there is nothing to stop. Messages that wait can be withdrawn.").Typed("no-open-turn").With("state", l.st.Base)
+		}
+		if err := l.isOpen(turn); err != nil {
+			return err
 		}
 		asked := &journal.InterruptRequested{By: owner, Mode: mode}
 		if was := l.st.Interrupt; was != nil && was.Mode == journal.InterruptNow {
@@ -39,6 +49,16 @@ func (s *Store) RequestInterrupt(ctx context.Context, owner, sessionID string, m
 	})
 	Crash("interrupt.after_commit")
 	return err
+}
+
+// isOpen refuses to stop another turn than the one that was meant: what that one does and
+// asks, nobody who stops it has seen. turn "": any is meant. A turn is open.
+func (l *locked) isOpen(turn string) error {
+	if turn == "" || turn == l.st.Turn.ID {
+		return nil
+	}
+	return journal.Errorf(journal.Conflict, "The turn that this was to stop has ended, and another one is open now. Nothing was stopped or recorded: that one goes on, and what it asks still waits. Look at what it does, and stop it there if you want to.").
+		Typed("other-turn").With("state", l.st.Base).With("turn_id", l.st.Turn.ID)
 }
 
 // interrupt records that the open turn is to end (nil: that is recorded), and ends it

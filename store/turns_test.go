@@ -271,3 +271,52 @@ func TestBlock_AsksWhoCan(t *testing.T) {
 		}
 	})
 }
+
+// A stop names the turn that was read of. When another one is open by then, nothing is
+// done: nobody has seen what that one does and asks.
+//
+// proves COO-4 PER-6 ADM-1 ADM-3
+func TestInterruptTurn_AnotherIsOpen(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db *storetest.DB) {
+		s := db.Open(t)
+		raw := db.SQL(t)
+		r := storetest.MustRun(t, s, "w")
+		first := storetest.MustState(t, s, r.Session).Turn.ID
+		storetest.MustPrompt(t, s, r.Owner, r.Session, "next", journal.Queue)
+		end(t, s, r.Claim, journal.Completed, false)
+		second := storetest.MustPromote(t, s, r.Claim)
+		r.Turn = second
+		_, request := r.MustAsk(t, s)
+		before := db.RowCounts(t, raw)
+		instead := func(turn string) (journal.Receipt, error) {
+			p := stops("instead")
+			p.Turn = turn
+			return s.SubmitPrompt(t.Context(), r.Owner, r.Session, "k", p)
+		}
+		for _, mode := range []journal.InterruptMode{journal.InterruptNow, journal.InterruptBoundary} {
+			storetest.WantSlug(t, s.InterruptTurn(t.Context(), r.Owner, r.Session, first, mode), "other-turn")
+		}
+		_, err := instead(first)
+		storetest.WantSlug(t, err, "other-turn")
+		wantSame(t, before, db.RowCounts(t, raw))
+		if p, err := s.Request(t.Context(), r.Owner, request); err != nil || p.Request.State != journal.RequestPending {
+			t.Errorf("the request is %+v, %v", p, err)
+		}
+
+		got, err := instead(second)
+		must(t, err)
+		if p, err := s.Request(t.Context(), r.Owner, request); err != nil || p.Request.State != journal.RequestCancelled {
+			t.Errorf("the request is %+v, %v", p, err)
+		}
+		before = db.RowCounts(t, raw)
+		for _, turn := range []string{second, first, ""} { // the same prompt, whatever its condition was
+			again, err := instead(turn)
+			must(t, err)
+			if again.ID != got.ID || !again.Replayed {
+				t.Errorf("the replay is %+v, the first %+v", again, got)
+			}
+		}
+		wantSame(t, before, db.RowCounts(t, raw))
+	})
+}

@@ -74,8 +74,11 @@ func agentPayload(raw json.RawMessage, seen []seenFile) (p Payload, ok bool) {
 		p.Text, p.Name = untold, untoldName(&told, untold)
 		p.takeTitle(title)
 	default:
-		p.Text = cmp.Or(title, told.Kind)
+		p.Text, p.titled, p.title = cmp.Or(title, told.Kind), true, title
 		p.Name = Line(p.Text, 160)
+		if changes(told.Kind) && len(told.Paths) > 0 {
+			p.takeFiles(told.Paths, told.Kind, title)
+		}
 		if told.Text != "" {
 			p.Text, told.Text = p.Text+"\n\n"+told.Text, ""
 		}
@@ -208,6 +211,37 @@ func filesInALine(paths []string) string {
 		return first
 	}
 	return first + " and " + Plural(len(paths)-1, "more file")
+}
+
+// changes reports whether a tool of this kind changes files.
+func changes(kind string) bool { return slices.Contains([]string{"edit", "delete", "move"}, kind) }
+
+// takeFiles says which files a change is about, in place of what the agent calls it.
+func (p *Payload) takeFiles(files []string, kind, title string) {
+	rest := strings.TrimPrefix(p.Text, title)
+	if title == "" { // the text is the kind
+		rest = strings.TrimPrefix(p.Text, kind)
+	}
+	p.Name = verbOf(kind) + " " + filesInALine(files)
+	p.Text, p.titled = verbOf(kind)+" "+strings.Join(files, "\n")+rest, false
+	p.takeTitle(title)
+}
+
+// nameFiles names an agent's change by what it reaches, as it was judged.
+func (p *Payload) nameFiles(r *journal.Request) {
+	reached := slices.DeleteFunc(slices.Clone(r.Resources), func(one string) bool { return strings.TrimSpace(one) == "" })
+	if !p.Agents || !changes(p.Tool) || len(reached) == 0 || r.Permission != "edit" && r.Permission != "external_directory" {
+		return
+	}
+	switch {
+	case p.Name == "" || p.Name == p.Runs: // a request's own metadata: a command, or what the agent calls it
+		p.Name = verbOf(p.Tool) + " " + filesInALine(reached)
+		if p.Diff == nil && p.Text != "" {
+			p.Text = verbOf(p.Tool) + " " + strings.Join(reached, "\n") + "\n\nIn the agent’s words: " + p.Text
+		}
+	case p.titled:
+		p.takeFiles(reached, p.Tool, p.title)
+	}
 }
 
 // missing are the paths that neither a fact nor a change names, nor a word of what is

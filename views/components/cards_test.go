@@ -316,6 +316,7 @@ func TestComposer_StopAndSend(t *testing.T) {
 	}{
 		"at work":          {begun(t).dispatch().session(), "What runs now is ended; what it did until then stays done. Then your message begins the next turn, before the queue.", "when the agent has done what it is at", "when this turn has ended"},
 		"asks":             {begun(t).ask().session(), "An open decision is cancelled, and nothing is run because of it. Then your message begins the next turn", "answers no request", "when this turn has ended"},
+		"asks twice":       {begun(t).ask().ask().session(), "2 open decisions are cancelled, and nothing is run because of them. Then your message begins the next turn", "answers no request", "when this turn has ended"},
 		"uncertain":        {begun(t).dispatch().add(journal.Server(), &journal.CallUnknown{CallID: "call_1"}).session(), "The turn is ended. Your message is kept until the unknown outcome has been reconciled", "kept until", "kept"},
 		"blocked":          {begun(t).add(journal.Server(), &journal.SessionBlocked{Cause: journal.BlockAgent}).session(), "The turn is ended. Your message is kept, and delivered once the session can go on.", "", "kept"},
 		"stopping":         {begun(t).dispatch().add(you, stop).session(), "The turn is being stopped already. Then your message begins the next turn", "it is held then, until you continue", "it is held then, until you continue"},

@@ -133,7 +133,16 @@ func (c Composer) StopHint() string {
 	case st.Interrupt != nil:
 		return "The turn is being stopped already." + next
 	case len(st.Pending) > 0:
-		return "An open decision is cancelled, and nothing is run because of it." + next
+		return CancelledDecisions(len(st.Pending)) + next
 	}
 	return "What runs now is ended; what it did until then stays done." + next + " If it can’t be seen how something ended, you are asked first."
+}
+
+// CancelledDecisions says what a stop does to the n decisions that are open now, and to
+// one that opens until then.
+func CancelledDecisions(n int) string {
+	if n > 1 {
+		return Plural(n, "open decision") + " are cancelled, and nothing is run because of them."
+	}
+	return "An open decision is cancelled, and nothing is run because of it."
 }

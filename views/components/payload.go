@@ -47,6 +47,8 @@ type Payload struct {
 	Tool   string // its kind: edit, execute, …
 	Name   string // of it in one line; "": the text is the name
 	more   bool   // the text isn't all that the agent told, or is the agent's name of it
+	title  string // what the agent calls it
+	titled bool   // the text begins with what the agent calls it, which may say anything
 	Files  string // that a change is about, in one line
 	Diff   *Diff  // Text is this change
 	Runs   string // beside the change: what would be run
@@ -156,6 +158,7 @@ func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 	if call != nil {
 		from = callPayload(call, append([]seenFile{}, asked.Seen...))
 	}
+	p.nameFiles(r)
 	if !from.Known || p.Changed {
 		if p.Diff == nil {
 			p.Facts = append(p.Facts, filesNow(asked.Seen)...)
@@ -174,6 +177,7 @@ func RequestPayload(r *journal.Request, call *journal.Call) Payload {
 		from.Facts = append(from.Facts, filesNow(asked.Seen)...)
 	}
 	from.beside = append(from.beside, p.beside...)
+	from.nameFiles(r)
 	from.Warned, from.Again, from.Names = p.Warned, p.Again, p.Names
 	return from
 }
@@ -380,9 +384,9 @@ func asks(permission, tool string, resources []string) string {
 	case "edit":
 		switch tool {
 		case "delete":
-			return "delete a file"
+			return "delete a file or a folder"
 		case "move":
-			return "move a file"
+			return "move a file or a folder"
 		}
 		return "write to a file"
 	case "read":

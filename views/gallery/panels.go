@@ -86,6 +86,7 @@ func composers() Section {
 		draw("a text that was kept in a session that has ended, and one that it replaced; none", components.KeptOfClosed, components.Composer{Session: life("closed"), Key: "key", Text: "half a thought\n" + lines(20), KeptAt: fixtures.Now - 600_000, Replaced: "half another thought"}).also(components.KeptOfClosed, components.Composer{}),
 		draw("the button that keeps it, where no script does", components.KeepButton, "/sessions/ses_1/unsent"),
 		draw("the version that it was drawn with, which can’t be seen", components.KeptVersion, fixtures.Now-600_000),
+		draw("the turn that it may stop, which can’t be seen", components.ForTurn, open),
 		draw("its key, as a script is sent it", components.MessageKey, "key", true),
 		draw("its buttons, as a script is sent them", components.Deliveries, components.Composer{Session: open, Steers: true}, true),
 	}}

@@ -33,3 +33,6 @@ func (p Stop) Unknown() string {
 		return components.UpperFirst(count(n)) + " outcomes are not known. Stopping doesn’t settle them, and runs nothing again: they wait for your word, and the session goes on only after that."
 	}
 }
+
+// Cancels says what becomes of what people are asked.
+func (p Stop) Cancels() string { return components.CancelledDecisions(len(p.S.State.Pending)) }
