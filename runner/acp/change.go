@@ -16,7 +16,7 @@ func (t told) see(ws string) []runner.SeenFile {
 	var paths []string
 	seen := map[string]bool{}
 	for _, d := range t.Diffs {
-		if path, known := local(d.Path); d.Old == nil && known && path == d.Path && !seen[path] {
+		if path, known := local(d.Path); d.whole() && known && path == d.Path && !seen[path] {
 			seen[path] = true
 			paths = append(paths, path)
 		}
@@ -26,6 +26,10 @@ func (t told) see(ws string) []runner.SeenFile {
 	}
 	return runner.SeeFiles(paths, ws)
 }
+
+// whole reports whether a change writes all of its file: that nothing stands there now is
+// what its agent says, and tools that are given no old text take it for that.
+func (d diff) whole() bool { return d.Old == nil || *d.Old == "" }
 
 // wholes are the members, by their plain names, of which one is what a file would hold.
 var wholes = []string{"content", "contents", "filecontent", "filecontents", "filetext", "text", "newtext", "newcontent", "newcontents", "data"}
@@ -88,7 +92,7 @@ func (d diff) overSeen(b *strings.Builder, f runner.SeenFile, ws string) {
 	name := relative(d.Path, ws)
 	old := name
 	switch {
-	case d.Old != nil:
+	case !d.whole():
 	case f.Text != nil:
 		d.Old = f.Text
 	case f.State == runner.SeenNew:
