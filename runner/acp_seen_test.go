@@ -33,7 +33,7 @@ func TestACP_SeesWhatWouldBeReplaced(t *testing.T) {
 func seesWhatWouldBeReplaced(t *testing.T, old string) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","content":[{"type":"diff","path":"precious.txt","oldText":`+old+`,"newText":"x\\n"},{"type":"diff","path":"new.txt","oldText":`+old+`,"newText":"y"}]},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}`
+		request := `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"Write","kind":"edit","content":[{"type":"diff","path":"precious.txt","oldText":` + old + `,"newText":"x\\n"},{"type":"diff","path":"new.txt","oldText":` + old + `,"newText":"y"}]},"options":[{"optionId":"yes","kind":"allow_once","name":"Yes"}]}}`
 		_, with := scripted(t, `hear; say '{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Write","kind":"edit"}'
 echo '`+request+`'; hear; say '{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}'; stop 3; read -r l`)
 		b := setup(t, s, with)

@@ -279,3 +279,44 @@ func TestACP_AsksInOtherWordsUnderOneID(t *testing.T) {
 		b.until(id, "it is over", func(v store.Session) bool { return v.Claim == nil && v.State.Base == journal.StateReady })
 	})
 }
+
+// What an agent adds while a person reads what it asks isn't asked anew, if it says no more
+// than what was judged: the folder in which it was judged to run, and words about it.
+//
+// proves PER-2 CAL-9
+func TestACP_SaysWhereItRunsWhileItAsks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		where string
+		asks  int
+	}{"where it was judged": {"", 1}, "elsewhere": {"/sub", 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				_, with := scripted(t, tells+`hear; perm 7 x 'echo a' "$both"; read -r w < gate
+news x in_progress ',"locations":[{"path":"'"$w"'"}],"rawInput":{"command":"echo a","description":"Say it","cwd":"'"$w"'"}'; text told; hear; out x completed a; stop 3; read -r l`)
+				b := setup(t, s, with, brief)
+				gate := b.fifo("gate")
+				b.start()
+				id := b.session("Do it", byFake, asking)
+				b.untilKind(id, journal.KindPermissionAsked, 1)
+				if err := os.WriteFile(gate, []byte(b.dir+c.where+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				b.untilKind(id, journal.KindMessageDelta, 1)
+				b.untilKind(id, journal.KindPermissionAsked, c.asks)
+				b.allowAny(id)
+				b.until(id, "it is over", func(v store.Session) bool { return v.Claim == nil && v.State.Base == journal.StateReady })
+				asked := 0
+				for _, e := range storetest.Events(t, s, id) {
+					if e.Kind == journal.KindPermissionAsked {
+						asked++
+					}
+				}
+				if got := b.callsOf(id); asked != c.asks || got != `echo a: succeeded by person, "a"` {
+					t.Errorf("asked %d times, calls %s\n%s", asked, got, b.dump(id))
+				}
+			})
+		})
+	}
+}

@@ -207,6 +207,9 @@ func (t *told) known(ws string) *known {
 	for _, d := range t.Diffs {
 		k.diff(d)
 	}
+	if dirs, _ := t.directories(ws, true); t.command() != "" && len(dirs) == 0 { // it was judged to run there
+		k.files[k.absolute(ws)] = true
+	}
 	wire.EachMember(t.Input, func(name string, v json.RawMessage) { k.members[roleOf(name)] = append(k.members[roleOf(name)], v) })
 	return k
 }
@@ -323,6 +326,8 @@ func (k *known) member(name string, v json.RawMessage) bool {
 		return slices.ContainsFunc(was, func(w json.RawMessage) bool { return k.value(role, w, v) })
 	}
 	switch {
+	case slices.Contains(ofAnyCall, name): // words about it
+		return true
 	case k.is.Kind == "move" && len(k.members) > 0: // from where to where is said by the names
 		return false
 	case ofFile(role):

@@ -37,6 +37,9 @@ func TestTold_CoversNothingElse(t *testing.T) {
 		"places more":              {at("delete", "/w/a"), at("delete", "/w/a", "/w/b"), false},
 		"places less":              {at("delete", "/w/a", "/w/b"), at("delete", "b"), true},
 		"a place of its command":   {run, told{Title: "T", Kind: "execute", Paths: []string{"/w/build/tmp"}, Input: run.Input}, true},
+		"where it was judged":      {in("execute", `{"command":"ls"}`), told{Title: "T", Kind: "execute", Paths: []string{"/w"}, Input: json.RawMessage(`{"command":"ls","cwd":"/w","description":"List","timeout":5}`)}, true},
+		"in another folder then":   {in("execute", `{"command":"ls","cwd":"/w/a"}`), in("execute", `{"command":"ls","cwd":"/w"}`), false},
+		"in a folder at last":      {in("execute", `{"command":"ls"}`), in("execute", `{"command":"ls","cwd":"/w/a"}`), false},
 		"a place above it":         {run, told{Title: "T", Kind: "execute", Paths: []string{"/w/build"}, Input: run.Input}, false},
 		"the root of its command":  {in("execute", `{"command":"ls / ."}`), told{Title: "T", Kind: "execute", Paths: []string{"/"}}, false},
 		"read, then deleted":       {in("read", `{"path":"a"}`), in("delete", `{"path":"a"}`), false},
@@ -167,7 +170,7 @@ func byLines(d diff) string {
 		return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	}
 	out, before, after := "--- /dev/null\n+++ f\n", []string(nil), split(d.New)
-	if d.Old != nil {
+	if !d.whole() {
 		out, before = "--- f\n+++ f\n", split(*d.Old)
 	}
 	if len(before) > 0 && len(after) > 0 {

@@ -160,6 +160,9 @@ func (s *session) known(ctx context.Context, u *wire.ToolCall, asks bool) (*tool
 			if d.Late, differs, err = s.late(ctx, c); err != nil {
 				return nil, err
 			}
+			if d.Late == journal.LateAsked && !differs && effect(c.told) == effect(c.wrote) { // who reads what is asked isn't asked anew
+				return c, nil
+			}
 		}
 		d.Effect = s.reclass(c, d.Late)
 		if differs {
