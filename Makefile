@@ -92,7 +92,7 @@ test: ## all tests on SQLite and PostgreSQL, and in Chromium (installed by apt i
 
 .PHONY: race
 race: cc ## the same under the race detector
-	CGO_ENABLED=1 scripts/chromium -- scripts/postgres -- $(GOTEST) $(BOTH) $(PAGES) -- $(RACE) -count=1 -timeout=30m ./...
+	CGO_ENABLED=1 scripts/chromium -- scripts/postgres -- $(GOTEST) $(BOTH) $(PAGES) -- $(RACE) -count=1 -timeout=45m ./...
 
 .PHONY: components
 components: ## the page of all components, which only builds for development have

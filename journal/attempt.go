@@ -13,7 +13,8 @@ const (
 	AttemptIsUnknown    AttemptState = "unknown"
 
 	// AttemptIsAdopted is only what a step.recovered says of an attempt: its agent's
-	// process has outlived the execution, and is followed again.
+	// process has outlived the execution, or has left something that nobody has read, and is
+	// followed again.
 	AttemptIsAdopted AttemptState = "adopted"
 )
 

@@ -434,6 +434,7 @@ type (
 	RecoveredAttempt struct {
 		AttemptID string       `json:"attempt_id"`
 		Became    AttemptState `json:"became"`
+		Ended     bool         `json:"ended,omitempty"` // with adopted: its agent's process is gone, and what that has left is read on
 	}
 	// StepRecovered is the one event of a recovered execution (REC-4).
 	StepRecovered struct {

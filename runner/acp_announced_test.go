@@ -249,7 +249,7 @@ func TestACP_HasPutSomethingOutBeforeARestart(t *testing.T) {
 		"stopped": {byItself + `read -r x < gate; hear; stop 3; read -r l`, "unknown by agent", func(t *testing.T, b *bench, id string) {
 			must(t, b.s.RequestInterrupt(t.Context(), b.owner, id, journal.InterruptNow))
 		}},
-		"rejected": {byItself + `read -r x < gate; hear; stop 3; read -r l`, "unknown by agent", func(t *testing.T, b *bench, id string) {
+		"rejected": {byItself + `read -r x < gate; hear; stop 3; read -r l`, "unknown by agent", func(_ *testing.T, b *bench, id string) {
 			b.decide(b.pending(id)[0].ID, store.Decision{Reply: journal.ReplyReject, Message: "no"})
 		}},
 		"its agent dies": {byItself + `read -r x < gate; kill -9 $$`, "unknown by agent", func(*testing.T, *bench, string) {}},

@@ -204,3 +204,48 @@ func TestACP_AKilledShimOfWhichSomethingStays(t *testing.T) {
 		}
 	})
 }
+
+// What a recovery says of an agent is so: that it went on, or that its process is gone and
+// left something to be read.
+//
+// proves REC-4 REC-10
+func TestACP_ARecoverySaysWhetherTheAgentGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does string
+		gone bool
+	}{"it goes on": {`read -r x < more; stop 3`, false}, "it has ended": {`exit 1`, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				_, with := scripted(t, `hear; text one; read -r x < gate; text two; `+c.does)
+				b := setup(t, s, with, brief)
+				gate, more := b.fifo("gate"), b.fifo("more")
+				r := b.start()
+				id := b.session("Do it", byFake)
+				b.untilKind(id, journal.KindMessageDelta, 1)
+				r.Stop()
+				open(t, gate)
+				if c.gone {
+					b.untilShimsEnd()
+				}
+				b.next()
+				for _, e := range b.untilKind(id, journal.KindStepRecovered, 1) {
+					found := string(e.Data)
+					if e.Kind == journal.KindStepRecovered && (!strings.Contains(found, `"became":"adopted"`) || strings.Contains(found, `"ended":true`) != c.gone) {
+						t.Errorf("it says %s", found)
+					}
+				}
+				if !c.gone {
+					open(t, more)
+				}
+				b.until(id, "it is over", func(v store.Session) bool {
+					return v.Claim == nil && (v.State.Unknowns() > 0 || v.State.Base == journal.StateReady)
+				})
+				if got := b.dump(id); !strings.Contains(got, `"one`) || !strings.Contains(got, `two"`) {
+					t.Errorf("something is missing: %s", got)
+				}
+			})
+		})
+	}
+}

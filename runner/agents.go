@@ -24,27 +24,26 @@ func isAgent(id shim.ID) bool { return strings.HasPrefix(id.CallID, agentPrefix)
 
 // agentLeft reports whether the process of a lost execution's agent runs here, or
 // has left something that nobody has read, or can't be ended: then whoever claims next reads on, and
-// concludes from what is there. What isn't known can't begin afterwards.
-func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (bool, error) {
+// concludes from what is there. What isn't known can't begin afterwards. ended: it doesn't run.
+func (r *Runner) agentLeft(ctx context.Context, c journal.Claim) (left, ended bool, err error) {
 	if c.StateFolderID != r.o.StateFolderID {
-		return false, nil
+		return false, false, nil
 	}
 	p, err := r.store.CurrentAgent(ctx, c.SessionID)
 	if err != nil || p == nil || p.StateFolderID != r.o.StateFolderID {
-		return false, err
+		return false, false, err
 	}
 	id := processName(p.ID)
 	found, err := r.o.Shims.Bury(id)
 	if err != nil || found.Running || found.Exit != nil {
-		return err == nil, err
+		return err == nil, !found.Running, err
 	}
 	if err := r.endLost(ctx, c.SessionID, p.ID); err != nil { // who follows it says so, and goes on trying
 		r.log.Error("end an agent whose shim is gone", slog.String("session", c.SessionID), slog.String("process", p.ID), slog.Any("error", err))
-		return ctx.Err() == nil, ctx.Err()
+		return ctx.Err() == nil, false, ctx.Err()
 	}
-	unread := false
-	err = r.o.Shims.Read(ctx, id, p.ReadTo, func([]tool.Piece, int64) error { unread = true; return nil })
-	return unread, err
+	err = r.o.Shims.Read(ctx, id, p.ReadTo, func([]tool.Piece, int64) error { left = true; return nil })
+	return left, true, err
 }
 
 // sweepAgents ends the processes of agents that nobody needs, and clears away what

@@ -150,7 +150,7 @@ func (r *Runner) recoverOne(ctx context.Context, c journal.Claim) error {
 			return unlessChanged(err)
 		}
 	}
-	if rec.Agent, err = r.agentLeft(ctx, c); err != nil {
+	if rec.Agent, rec.AgentEnded, err = r.agentLeft(ctx, c); err != nil {
 		return err
 	}
 	recovered, err := r.store.Recover(ctx, rec)
@@ -180,7 +180,7 @@ func (r *Runner) tookUp(ctx context.Context, rec *store.Recovery, calls []*journ
 		r.log.Warn("count what is unknown", slog.String("session", rec.Claim.SessionID), slog.Any("error", err))
 	}
 	r.log.Info("session taken up again", slog.String("session", rec.Claim.SessionID), slog.String("execution", rec.Claim.ExecutionID),
-		slog.Int("commands_that_go_on", goesOn), slog.Bool("agent_goes_on", rec.Agent), slog.Int("ended", ended), slog.Int("unknown", unknown))
+		slog.Int("commands_that_go_on", goesOn), slog.Bool("agent_goes_on", rec.Agent && !rec.AgentEnded), slog.Int("ended", ended), slog.Int("unknown", unknown))
 	if goesOn > 0 || rec.Agent {
 		r.follow(rec.Claim.SessionID)
 	}

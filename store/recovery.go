@@ -18,6 +18,8 @@ type Recovery struct {
 	// Agent says that the process of the session's agent runs, or has left something to
 	// be read: its attempt, and the calls that are the agent's own, are adopted with it.
 	Agent bool
+	// AgentEnded says that it runs no more.
+	AgentEnded bool
 	// Failed says that the execution wasn't lost with its server: it could not go on.
 	// That counts for REC-11 although its agent would be adopted.
 	Failed bool
@@ -246,14 +248,14 @@ func (l *locked) stepRecovered(ctx context.Context, c *journal.Claim, r Recovery
 		if err != nil {
 			return err
 		}
-		became := journal.AttemptIsUnknown
+		became, ended := journal.AttemptIsUnknown, false
 		switch {
 		case a.State == journal.AttemptIsPrepared:
 			became = journal.AttemptHasFailed
 		case r.Agent:
-			became = journal.AttemptIsAdopted
+			became, ended = journal.AttemptIsAdopted, r.AgentEnded
 		}
-		body.Attempts = append(body.Attempts, journal.RecoveredAttempt{AttemptID: id, Became: became})
+		body.Attempts = append(body.Attempts, journal.RecoveredAttempt{AttemptID: id, Became: became, Ended: ended})
 	}
 	if err := l.append(ctx, journal.Server(), body); err != nil {
 		return err

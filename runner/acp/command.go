@@ -56,8 +56,8 @@ func (t told) directories(ws string, runs bool) (dirs []string, untold []policy.
 		if home, err := os.UserHomeDir(); err == nil && (dir == "~" || strings.HasPrefix(dir, "~/")) {
 			dir = filepath.Join(home, dir[1:])
 		}
-		all, clear := meanings(dir)
-		if dir == "" || !known || dir[0] == '~' || len(all) > 1 || !clear {
+		all, plainly := meanings(dir)
+		if dir == "" || !known || dir[0] == '~' || len(all) > 1 || !plainly {
 			untold = append(untold, alwaysAsked(policy.PermissionShell, startOf(key)+": "+startOf(string(v[:min(len(v), 2*mostShown)]))))
 			dir = string(v[:min(len(v), mostShown)])
 		} else if !filepath.IsAbs(dir) {

@@ -28,8 +28,8 @@ func (in *input) place(path string) {
 	if len(path) > mostPath || !strings.ContainsFunc(path, odd) {
 		return
 	}
-	all, clear := meanings(path)
-	if !clear {
+	all, plainly := meanings(path)
+	if !plainly {
 		in.mayName(path)
 	}
 	for i, one := range all {
@@ -128,13 +128,13 @@ var (
 	setOutside = regexp.MustCompile("^\\$|\\$[A-Z_{(]|`|%[A-Z_]+%|^%")
 )
 
-// meanings are all that a path may mean, itself first; clear: there is no more.
-func meanings(path string) (all []string, clear bool) {
-	all, clear = []string{path}, true
+// meanings are all that a path may mean, itself first; plainly: there is no more.
+func meanings(path string) (all []string, plainly bool) {
+	all, plainly = []string{path}, true
 	for i := 0; i < len(all); i++ {
 		one := all[i]
 		others, known := readings(one)
-		clear = clear && known
+		plainly = plainly && known
 		for _, other := range others {
 			if other != "" && !slices.Contains(all, other) {
 				all = append(all, other)
@@ -144,7 +144,7 @@ func meanings(path string) (all []string, clear bool) {
 			return all[:mostMeanings], false
 		}
 	}
-	return all, clear
+	return all, plainly
 }
 
 // readings are what a tool may make of a path in one step; known: these are all.

@@ -154,11 +154,15 @@ func adoptedEntry(b *journal.CallAdopted, c *journal.Call, name Word) Entry {
 // let go of: what goes on, what has ended meanwhile, and what nobody knows. Why that was
 // so, a restart that was planned say, isn't in the event.
 func recoveredEntry(b *journal.StepRecovered) Entry {
-	unknown, runs, ended, agents := 0, 0, 0, 0
+	unknown, runs, ended, agents, gone := 0, 0, 0, 0, 0
 	for _, a := range b.Attempts {
 		switch a.Became {
 		case journal.AttemptIsAdopted:
-			agents++
+			if a.Ended {
+				gone++
+			} else {
+				agents++
+			}
 		case journal.AttemptHasFailed: // it never reached the agent
 		default:
 			unknown++
@@ -184,6 +188,7 @@ func recoveredEntry(b *journal.StepRecovered) Entry {
 		}
 	}
 	add(agents, "The agent went on meanwhile, and was not interrupted by that.", "%d messages are with the agent, which went on meanwhile.")
+	add(gone, "The agent’s process is gone. What it had said by then is read on.", "%d messages were with an agent whose process is gone. What it had said by then is read on.")
 	add(runs, "A command ran on meanwhile, and was not interrupted by that.", "%d commands ran on meanwhile, and were not interrupted by that.")
 	add(ended, "A command has ended meanwhile; its own record says how.", "%d commands have ended meanwhile; their own records say how.")
 	add(unknown, "1 operation had no recorded result. Nothing was repeated.", "%d operations had no recorded result. Nothing was repeated.")

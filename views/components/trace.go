@@ -79,7 +79,7 @@ func knownUntil(b *journal.StepRecovered, recovered int64, ended map[string]int6
 		return alive
 	}
 	known := alive
-	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsAdopted }) {
+	if slices.ContainsFunc(b.Attempts, func(a journal.RecoveredAttempt) bool { return a.Became == journal.AttemptIsAdopted && !a.Ended }) {
 		known = recovered
 	}
 	for _, c := range b.Calls {

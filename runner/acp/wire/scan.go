@@ -134,6 +134,7 @@ func Twice(raw json.RawMessage) (name string, twice bool) {
 			left--
 			twice = left < 0 || names[name]
 			names[name] = true
+		case TokenLeaf:
 		}
 		return !twice
 	})
