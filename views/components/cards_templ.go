@@ -1244,7 +1244,7 @@ func decisionForm(c DecisionCard) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Text(Line(says, 1000)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Sentence(Say(Line(says, 1000)), c.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
