@@ -69,11 +69,13 @@ func TestLive_OutcomeInTheInbox(t *testing.T) {
 	b.signIn()
 	b.visit("/needs-you")
 	b.leaving(func() { b.press(`form[action="/permissions/` + request + `/decision"] button[value="once"]`) })
-	at := b.location()
-	if !strings.HasPrefix(at, "/sessions/"+two+"?") || b.attr(sel("notice"), "data-of") != request {
-		t.Errorf("it is told at %s: %q", at, b.text(sel("notice")))
+	told := b.text(sel("notice"))
+	_, entry, _ := strings.Cut(told, "entry #")
+	entry, _, _ = strings.Cut(entry, ":")
+	if at, _, _ := strings.Cut(b.location(), "?"); at != "/sessions/"+two || b.attr(sel("notice"), "data-of") != request || entry == "" {
+		t.Fatalf("it is told at %s: %q", at, told)
 	}
-	_, query, _ := strings.Cut(at, "?")
+	query := "notice=recorded&seq=" + strings.TrimLeft(entry, "0") // which its address had until it was shown
 	b.visit("/sessions/" + one + "?" + query)
 	if got := b.text(sel("notice")); got != "" {
 		t.Errorf("the other session says %q", got)
@@ -81,5 +83,9 @@ func TestLive_OutcomeInTheInbox(t *testing.T) {
 	b.visit("/needs-you?" + query)
 	if got := b.text(sel("notice")); got != "" {
 		t.Errorf("the inbox says %q", got)
+	}
+	b.visit("/sessions/" + two + "?" + query)
+	if got := b.text(sel("notice")); got != told {
+		t.Errorf("its own session says %q, and said %q", got, told)
 	}
 }
