@@ -93,7 +93,7 @@ test: ## all tests on SQLite and PostgreSQL, and in Chromium (installed by apt i
 .PHONY: race
 race: cc ## all but those in Chromium under the race detector: of the pages it watches what serves them
 	@all=$$($(GO) list ./... | grep -v '/e2e/browser$$'); \
-	CGO_ENABLED=1 scripts/postgres -- $(GOTEST) $(BOTH) -- $(RACE) -count=1 -timeout=45m $$all
+	CGO_ENABLED=1 scripts/postgres -- $(GOTEST) $(BOTH) -- $(RACE) -count=1 -timeout=60m $$all
 
 .PHONY: components
 components: ## the page of all components, which only builds for development have
