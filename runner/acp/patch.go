@@ -35,7 +35,8 @@ func readPatch(text string, whole bool, file func(name string) bool) (untold str
 	numbered := false
 	eachLine(text, func(line string) {
 		p.marks = p.marks || markerOf(trimmed(line)) != notMarker
-		numbered = numbered || lengthsOf.MatchString(trimmed(line))
+		_, _, is := lengths(trimmed(line))
+		numbered = numbered || is
 	})
 	p.counts = !p.marks && !strings.ContainsFunc(text, breaks) && strings.Count(text, "\r") == strings.Count(text, "\r\n")
 	p.marks = p.marks && !numbered // else it may be read as either
@@ -104,7 +105,7 @@ func (p *patch) line(line string) {
 	}
 	switch {
 	case p.hunk(line, text), p.stars(text, content), p.sides(text), p.gits(text):
-	case content || first == '\\' || first == '!' && p.context || noName.MatchString(text):
+	case content || first == '\\' || first == '!' && p.context || p.untold != "" || noName.MatchString(text):
 	default:
 		p.cantTell(line)
 	}
@@ -160,7 +161,7 @@ func (p *patch) counted(line string) bool {
 // hunk takes a line with which a hunk begins. All names before it may be of its file.
 func (p *patch) hunk(line, text string) bool {
 	switch {
-	case contextHunk.MatchString(text):
+	case isContextHunk(text):
 		p.context = true
 	case !strings.HasPrefix(text, "@@"):
 		return false

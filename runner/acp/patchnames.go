@@ -76,7 +76,7 @@ func (p *patch) name(text string) {
 		return
 	}
 	name, behind, tab := strings.Cut(text, "\t")
-	if name = trimmed(name); name == "" || strings.IndexByte("'`<", name[0]) >= 0 || !dated.MatchString(behind) {
+	if name = trimmed(name); name == "" || strings.IndexByte("'`<", name[0]) >= 0 || behind != "" && !dated.MatchString(behind) {
 		p.cantTell(text)
 	}
 	first := strings.Fields(name + " .")[0]
@@ -149,8 +149,18 @@ func (p *patch) quotedBoth(text string) {
 	}
 }
 
+// isContextHunk reports whether a line begins a hunk of a context diff, or a side of one. The
+// pattern is for the few that may: a patch may have very many lines.
+func isContextHunk(text string) bool {
+	side := strings.HasPrefix(text, "--- ") && len(text) > 4 && text[4] >= '0' && text[4] <= '9'
+	return (side || strings.HasPrefix(text, "***")) && contextHunk.MatchString(text)
+}
+
 // lengths are how many lines a hunk has of both sides.
 func lengths(line string) (old, now int, ok bool) {
+	if !strings.HasPrefix(line, "@@") {
+		return 0, 0, false
+	}
 	found := lengthsOf.FindStringSubmatch(line)
 	if found == nil {
 		return 0, 0, false
